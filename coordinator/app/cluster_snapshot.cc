@@ -165,8 +165,6 @@ Status ReadWorkers(ClusterClient& client, ClusterSnapshot& snapshot) {
   return {};
 }
 
-using Groups = std::map<std::string, std::vector<std::string>>;
-
 // The group that names the type, or else the one that has every other; where there is one group, that.
 std::string GroupOf(const ClusterSnapshot& snapshot, const std::string& handler) {
   std::string others = kDefaultGroup;

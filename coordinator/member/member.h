@@ -34,7 +34,7 @@ struct ConfigRead {
 // What a worker knows of its cluster at one time. Immutable once made.
 struct MemberView {
   std::uint64_t epoch = 0;
-  std::uint64_t generation = 0;  // of the assignment
+  std::uint64_t generation = 0;         // of the assignment
   std::uint64_t shares_generation = 0;  // of the page that has the shares
   std::size_t slice_count = 0;
   std::shared_ptr<const SlicesByShard> slices = std::make_shared<const SlicesByShard>();

@@ -144,7 +144,6 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
 void ModelledRunner::Run(Place& place, const Queued& queued) {
   const AttemptPtr& attempt = queued.attempt;
   attempt->started.store(true);
-  attempt->state.store(AttemptState::Running);
   const auto longest = static_cast<std::uint64_t>(parts_.model.longest_run.count());
   const Micros took(static_cast<std::int64_t>(parts_.timeline.random().Below(longest)));
   place.busy_until = parts_.timeline.Now() + took;
@@ -174,7 +173,6 @@ void ModelledRunner::Return(Place& place, std::uint64_t run) {
     Next(place);
     return;
   }
-  attempt->state.store(AttemptState::Concluding);
   if (parts_.model.frees_before_settle && attempt->home) parts_.admission.permits()->Ended(*attempt);
   if (Percent(parts_.model.with_sql)) {
     EndWithSql(place, attempt, attempt->stop_by.load() == 0 ? Ran(*attempt) : GivenBack());
@@ -194,7 +192,6 @@ void ModelledRunner::EndWithSql(Place& place, const AttemptPtr& attempt, const O
     Next(place);
     return;
   }
-  attempt->state.store(AttemptState::Committing);
   const Settlement sent = Settle(RetryOf(*attempt), attempt->task, outcome, parts_.timeline.random().Unit());
   const std::size_t shard = ShardOf(*attempt);
   parts_.databases[shard].Write<Result<CommitVerdict>>(

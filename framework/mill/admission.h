@@ -28,8 +28,6 @@ class Permits;
 // How an attempt that had a start has ended.
 struct StartEnd {
   bool called = false;  // its handler was called
-  bool failed = false;  // the attempt was charged as a failure
-  std::string_view error_class = {};
   Micros took{0};
   bool permit = false;  // it held one of its own
 };
@@ -102,7 +100,6 @@ class TypeGate {
     for (const auto& policy : policies_) breaker_ = breaker_ != nullptr ? breaker_ : policy->AsBreaker();
   }
 
-  const std::string& type() const { return type_; }
   const StartPolicies& policies() const { return policies_; }
   // The one among them; null: there is none.
   BreakerPolicy* breaker() const { return breaker_; }

@@ -24,16 +24,6 @@ namespace millrace::engine {
 class AttemptHost;
 struct TypeCounters;
 
-// Where an attempt is on its way. What is Queued can be taken back; what is Running can be given up by a
-// watchdog; from Concluding on its end is somebody's business already.
-enum class AttemptState : std::uint8_t {
-  Queued,      // claimed, and not started; or its call failed as a whole, and it is to be run again
-  Running,     // in its handler
-  Concluding,  // the handler has returned: what it said is weighed, and on its way to be settled
-  Committing,  // its own transaction's COMMIT is under way
-  Known,       // the outcome of its settle is known
-};
-
 // Shared by the lane, the watchdog and the settler; what is not atomic is constant. It keeps its host alive:
 // a thread that a handler has not given back still asks it.
 struct Attempt {
@@ -56,7 +46,6 @@ struct Attempt {
   // The life in the home of permits that holds one for it; null: its type needs none.
   std::shared_ptr<Lease> home = {};
   std::uint64_t may_start_at = 0;  // the version of its shard's scope at which it might start; 0: unknown
-  std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
   std::atomic<bool> started{false};   // its handler was called, at least once
   std::atomic<bool> saves{false};     // its handler has saved progress

@@ -176,7 +176,6 @@ std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::share
       attempts.back()->gate = gate;
     }
   }
-  claims_.Add(attempts.size());
   parts_.counters.claimed.Add(attempts.size());
   in_flight_.Claimed(attempts);
   parts_.settler.Coming(static_cast<std::int64_t>(attempts.size()));
@@ -303,24 +302,19 @@ void Attempts::Unpark() {
 }
 
 void Attempts::Drop(Attempt& attempt) {
-  attempt.state.store(AttemptState::Known);
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
   ForgetProgress(attempt);
-  LeavePolicies(attempt, nullptr);
+  LeavePolicies(attempt);
 }
 
-void Attempts::LeavePolicies(Attempt& attempt, const Settlement* settlement) {
+void Attempts::LeavePolicies(Attempt& attempt) {
   if (!attempt.gate) return;
   if (BreakerPolicy* breaker = attempt.gate->breaker()) breaker->Gone(attempt.pass, parts_.clock.Now());
   if (attempt.has_start.load(std::memory_order_relaxed)) {
     StartEnd end;
     end.called = attempt.started.load(std::memory_order_relaxed);
-    if (settlement != nullptr) {
-      end.failed = settlement->failed_attempt;
-      end.error_class = settlement->error_class;
-    }
     end.took = Micros(std::max<Micros::rep>(attempt.ran.load(std::memory_order_relaxed), 0));
     end.permit = attempt.home != nullptr;
     attempt.gate->Ended(end, parts_.clock.Now());
@@ -345,7 +339,6 @@ void Attempts::LeaveGate(const Attempt& attempt) {
 }
 
 void Attempts::Ended(AttemptResult result) {
-  result.attempt->state.store(AttemptState::Concluding);
   LeaveGate(*result.attempt);
   result.settlement.started = result.attempt->started.load();
   result.settlement.progress = UnsavedProgress(*result.attempt);
@@ -354,12 +347,11 @@ void Attempts::Ended(AttemptResult result) {
 }
 
 void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
-  attempt.state.store(AttemptState::Known);
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
   ForgetProgress(attempt);
-  LeavePolicies(attempt, &settlement);
+  LeavePolicies(attempt);
   Count(attempt, settlement);
 }
 
@@ -367,9 +359,8 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
   std::vector<const TaskKey*> keys;
   keys.reserve(settled.size());
   for (const auto& [attempt, settlement, verdict] : settled) {
-    attempt->state.store(AttemptState::Known);
     keys.push_back(&attempt->task.key);
-    LeavePolicies(*attempt, settlement);
+    LeavePolicies(*attempt);
     if (verdict == SettleVerdict::Refused) {
       NoteRefused(*attempt, *settlement);
     } else {
@@ -381,10 +372,7 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
 
 // Its row is others' business; what it took of the worker's and the cluster's limits is not theirs to give
 // back. Its id stays: nothing of it is claimed in this life.
-void Attempts::Dropped(Attempt& attempt) {
-  attempt.state.store(AttemptState::Known);
-  LeavePolicies(attempt, nullptr);
-}
+void Attempts::Dropped(Attempt& attempt) { LeavePolicies(attempt); }
 
 void Attempts::NoteRefused(const Attempt& attempt, const Settlement& settlement) {
   parts_.counters.refused.Add();
@@ -412,7 +400,6 @@ AttemptTimes Attempts::TimesOf(const Attempt& attempt) const {
 }
 
 void Attempts::Count(const Attempt& attempt, const Settlement& settlement) {
-  settles_.Add();
   parts_.counters.Count(CountersOf(attempt), settlement, TimesOf(attempt));
 }
 

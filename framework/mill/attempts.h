@@ -180,9 +180,6 @@ class Attempts final : public AttemptHost {
     clock_ahead_.store((said.time_since_epoch() - at.time_since_epoch()).count(), std::memory_order_relaxed);
   }
 
-  std::uint64_t Claims() const { return claims_.Value(); }
-  std::uint64_t Settles() const { return settles_.Value(); }
-
   // Progress that is to be written, the newest of each task that runs; and what of it was. Until then it is
   // what the task's settlement would bring along.
   std::vector<TaskProgress> ProgressToWrite() const;
@@ -221,14 +218,12 @@ class Attempts final : public AttemptHost {
   void LeaveHand(const TaskKey& key);
   void ForgetProgress(const Attempt& attempt);
   // Its policies are told how it ended.
-  void LeavePolicies(Attempt& attempt, const Settlement* settlement);
+  void LeavePolicies(Attempt& attempt);
   std::vector<AttemptPtr> TakeParked();
 
   const Parts parts_;
   std::weak_ptr<void> keeper_;
   InFlight in_flight_;
-  Counter claims_;
-  Counter settles_;
   std::atomic<Micros::rep> clock_ahead_{0};  // of the database, before this process's; 0: not known
   std::atomic<bool> stop_asked_{false};
   std::atomic<bool> retired_{false};

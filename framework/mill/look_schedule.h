@@ -33,8 +33,6 @@ class LookSchedule {
   // hold for the claim and the start too.
   Micros Interval() const { return interval_; }
   BootTime Next() const { return next_; }
-  // What the last full map took.
-  Micros FullCost() const { return full_.last; }
 
  private:
   // The cheaper of the last two counts: one may have had to connect, or to wait for a database that was away.

@@ -31,9 +31,7 @@ namespace millrace::engine {
 
 // What the last look at the shard showed.
 struct ScanView {
-  bool reachable = false;
   std::string error;
-  Micros map_cost{0};
   Micros poll{0};
   Micros lag{0};
   std::vector<std::string> unrunnable;

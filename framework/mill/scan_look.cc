@@ -35,7 +35,6 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     Note(Fail(map.error()));
     view.error = map.error().message;
   } else {
-    view.reachable = true;
     schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
     if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
     look_.full = floor.Empty();
@@ -59,7 +58,6 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
       look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
     }
   }
-  view.map_cost = schedule_.FullCost();
   view.poll = std::max(schedule_.Interval(), rest);
   view.speed = brake_.Speed();
   view.rounds = rounds_.Views();

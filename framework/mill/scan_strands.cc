@@ -126,9 +126,7 @@ ScanView ScanStrands::View() const {
   std::set<std::string> unrunnable(all.unrunnable.begin(), all.unrunnable.end());
   for (std::size_t i = 1; i < Count(); ++i) {
     const ScanView one = strands_[i]->scanner.View();
-    all.reachable = all.reachable && one.reachable;
     if (all.error.empty()) all.error = one.error;
-    all.map_cost = std::max(all.map_cost, one.map_cost);
     all.poll = std::max(all.poll, one.poll);
     all.lag = std::max(all.lag, one.lag);
     all.speed = std::min(all.speed, one.speed);

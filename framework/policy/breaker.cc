@@ -125,9 +125,7 @@ Breaker::Slot Breaker::InWindow(BootTime now) const {
 void Breaker::OpenNow(std::string why, BootTime now) {
   open_ = true;
   ++era_;
-  ++openings_;
   why_ = std::move(why);
-  since_ = now;
   next_ = now + rules_.probe_every;
   left_ = out_ = 0;
   answered_ = 0;
@@ -150,7 +148,6 @@ void Breaker::SetHand(BreakerHand hand, BootTime now) {
   hand_ = hand;
   if (hand == BreakerHand::Open) {
     if (!open_) OpenNow("", now);
-    since_ = now;
     left_ = 0;
     why_ = "opened by hand";
   } else if (hand == BreakerHand::Close) {
@@ -197,13 +194,11 @@ BreakerView Breaker::View(BootTime now) const {
   BreakerView view;
   view.open = open_;
   view.hand = hand_;
-  view.openings = openings_;
   view.uncharged = uncharged_;
   const Slot all = InWindow(now);
   view.calls = all.calls;
   view.failed = all.failed;
   if (!view.open) return view;
-  view.open_for = now - since_;
   view.why = why_;
   if (hand_ != BreakerHand::Open) view.next_probe = std::max(next_ - now, Micros(0));
   return view;

@@ -106,12 +106,10 @@ struct BreakerMark {
 struct BreakerView {
   bool open = false;
   BreakerHand hand = BreakerHand::Auto;
-  Micros open_for{0};           // it is open, as far as this worker knows
   std::string why;              // likewise
   Micros next_probe{0};         // from now, at the soonest
   std::uint64_t calls = 0;      // in the window
   std::uint64_t failed = 0;     // of those
-  std::uint64_t openings = 0;   // since the worker began
   std::uint64_t uncharged = 0;  // failures that no task was charged with, likewise
 };
 
@@ -202,14 +200,12 @@ class Breaker {
   BreakerHand hand_ = BreakerHand::Auto;
   bool open_ = false;  // always so where it is open by hand
   std::uint32_t era_ = 1;
-  BootTime since_{};
   std::string why_;
   BootTime next_{};             // a turn at probing begins no sooner
   std::size_t left_ = 0;        // probes of the turn that nobody has taken
   std::size_t out_ = 0;         // taken, and not ended
   std::uint32_t answered_ = 0;  // probes in succession
   BootTime work_at_ = BootTime::min();
-  std::uint64_t openings_ = 0;
   std::uint64_t uncharged_ = 0;
 
   bool alone_ = true;

@@ -55,7 +55,6 @@ class TokenBucket {
     const double micros = std::ceil((1 - tokens_) / rate_ * 1e6);
     return micros < kFar ? now + Micros(static_cast<Micros::rep>(micros)) : BootTime::max();
   }
-  double rate() const { return rate_; }
 
  private:
   static constexpr double kRounding = 1e-9;

@@ -31,7 +31,6 @@ std::vector<BreakerStatus> BreakersIn(const Admission& admission, BootTime now) 
   for (const auto& [type, breaker] : admission.Breakers()) {
     const BreakerView view = breaker->View(now);
     BreakerStatus& one = all.emplace_back(BreakerStatus{type, view.open, view.hand != BreakerHand::Auto});
-    one.open_for = view.open_for;
     one.why = view.why;
     one.next_probe = view.next_probe;
     one.calls = view.calls;

@@ -29,11 +29,6 @@ void LaneThread::Call(const LaneSetupPtr& setup, const CallPart& part) {
   if (!parts.empty()) KeepParts(std::move(parts));
 }
 
-void LaneThread::SetState(AttemptState state) {
-  state_ = state;
-  for (const AttemptPtr& attempt : attempts_) attempt->state.store(state, std::memory_order_relaxed);
-}
-
 void LaneThread::NoteRan(BootTime now) {
   for (const AttemptPtr& attempt : attempts_) {
     const Micros::rep began = attempt->began.load(std::memory_order_relaxed);
@@ -45,7 +40,6 @@ void LaneThread::KeepParts(std::vector<CallPart> parts) {
   has_parts_ = true;
   MutexLock lock(mutex_);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    for (const AttemptPtr& attempt : part->attempts) attempt->state.store(AttemptState::Queued);
     if (part->attempts.size() > 1) {
       parts_.push_front(std::move(*part));
     } else {
@@ -93,7 +87,7 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
   attempts_ = attempts;
   deadline_ = deadline;
   since_ = now;
-  SetState(AttemptState::Running);
+  state_ = CallState::Running;
 }
 
 bool LaneThread::Finish() {
@@ -101,7 +95,7 @@ bool LaneThread::Finish() {
   {
     MutexLock lock(mutex_);
     NoteRan(now);
-    SetState(AttemptState::Concluding);
+    state_ = CallState::Concluding;
   }
   for (const std::size_t slot : slots_) recorder_.End(slot);
   while (slots_.size() > 1 || (!slots_.empty() && slots_.back() == FlightRecorder::kNoSlot)) {
@@ -114,7 +108,7 @@ bool LaneThread::Finish() {
 void LaneThread::Committing() {
   MutexLock lock(mutex_);
   since_ = clock_.Now();
-  SetState(AttemptState::Committing);
+  state_ = CallState::Committing;
 }
 
 void LaneThread::Save(Attempt& attempt, std::string progress) {
@@ -143,7 +137,7 @@ AttemptPtr LaneThread::Next() {
 
 LaneThread::Abandoned LaneThread::GiveUp(BootTime now, bool whatever) {
   MutexLock lock(mutex_);
-  if (attempts_.empty() || state_ != AttemptState::Running) return {};
+  if (attempts_.empty() || state_ != CallState::Running) return {};
   const bool stopped = std::any_of(attempts_.begin(), attempts_.end(), [&](const AttemptPtr& attempt) {
     const Micros::rep by = attempt->stop_by.load(std::memory_order_relaxed);
     return by != 0 && now >= BootTime(Micros(by));
@@ -167,7 +161,7 @@ bool LaneThread::HangsAt(BootTime now) const {
   MutexLock lock(mutex_);
   if (attempts_.empty()) return false;
   return attempts_.front()->lease->IsLate(now) ||
-         (state_ == AttemptState::Committing && now - since_ > kLongCommit);
+         (state_ == CallState::Committing && now - since_ > kLongCommit);
 }
 
 std::vector<AttemptPtr> LaneThread::TakeKept(BootTime now) {

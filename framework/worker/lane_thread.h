@@ -28,6 +28,14 @@ struct Ran {
   Micros took{0};
 };
 
+// Where the present call of a thread is.
+enum class CallState : std::uint8_t {
+  Idle,        // there is none, or it has not begun
+  Running,     // in its handler: a watchdog may give it up
+  Concluding,  // the handler has returned: what it said is weighed, and on its way to be settled
+  Committing,  // its own transaction's COMMIT is under way
+};
+
 // Thread-safe where it says so; the rest is for the thread itself.
 class LaneThread final : public CallWatch {
  public:
@@ -90,7 +98,6 @@ class LaneThread final : public CallWatch {
   TaskTransaction& SessionFor(const Attempt& attempt, Micros limit);
   void KeepParts(std::vector<CallPart> parts);
 
-  void SetState(AttemptState state) MILLRACE_REQUIRES(mutex_);
   void NoteRan(BootTime now) MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
@@ -106,9 +113,9 @@ class LaneThread final : public CallWatch {
 
   mutable Mutex mutex_;
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
-  std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);  // of the present call, until its end
-  AttemptState state_ MILLRACE_GUARDED_BY(mutex_) = AttemptState::Queued;  // of those
-  BootTime since_ MILLRACE_GUARDED_BY(mutex_){};                           // it runs, or its COMMIT
+  std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);   // of the present call, until its end
+  CallState state_ MILLRACE_GUARDED_BY(mutex_) = CallState::Idle;  // of those
+  BootTime since_ MILLRACE_GUARDED_BY(mutex_){};                   // it runs, or its COMMIT
   std::deque<CallPart> parts_ MILLRACE_GUARDED_BY(mutex_);
   std::deque<AttemptPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};

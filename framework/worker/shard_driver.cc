@@ -433,10 +433,7 @@ ShardStatus ShardDriver::Status() const {
   status.error = trouble.empty() ? view.error : trouble;
   status.reachable = life && status.error.empty();
   status.beats = life && life->MayStart(parts_.mill.clock.Now());
-  status.claims = mill_->attempts().Claims();
-  status.settles = mill_->attempts().Settles();
   status.lag = view.lag;
-  status.map_cost = view.map_cost;
   status.poll = view.poll;
   status.speed = view.speed;
   status.doorbell = doorbell_.State();

@@ -33,18 +33,15 @@ struct BandStatus {
 
 struct ShardStatus {
   std::string shard;
-  std::string incarnation;   // empty: not registered now
-  std::string database;      // SchemaStore::Identity of what it found there last; empty: not known yet
-  bool reachable = false;    // its last due map could be read
-  bool beats = false;        // it is registered, and its beat is fresh enough to start work
-  std::string error;         // why not; empty where it could, or was never asked
-  std::uint64_t claims = 0;  // totals since the worker serves the shard
-  std::uint64_t settles = 0;
-  Micros lag{0};         // how long the oldest task that this worker could run is due; 0: none is
-  Micros map_cost{0};    // the time that the last due map took
-  Micros poll{0};        // how often it is asked for now
-  double speed = 1;      // the part of its full speed at which it is scanned; below 1: the brake holds
-  std::string doorbell;  // `on`, or `off` and why: whether it is told of new tasks, or only polls
+  std::string incarnation;  // empty: not registered now
+  std::string database;     // SchemaStore::Identity of what it found there last; empty: not known yet
+  bool reachable = false;   // its last due map could be read
+  bool beats = false;       // it is registered, and its beat is fresh enough to start work
+  std::string error;        // why not; empty where it could, or was never asked
+  Micros lag{0};            // how long the oldest task that this worker could run is due; 0: none is
+  Micros poll{0};           // how often it is asked for now
+  double speed = 1;         // the part of its full speed at which it is scanned; below 1: the brake holds
+  std::string doorbell;     // `on`, or `off` and why: whether it is told of new tasks, or only polls
   std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
   std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
   std::vector<RoundStatus> rounds;  // by handler
@@ -57,7 +54,6 @@ struct BreakerStatus {
   std::string handler;
   bool open = false;
   bool by_hand = false;         // open or kept closed by an operator's word
-  Micros open_for{0};           // where it is open
   std::string why;              // likewise
   Micros next_probe{0};         // likewise: from now, at the soonest
   std::uint64_t calls = 0;      // in the window

@@ -176,7 +176,7 @@ std::string PrivateMariadb::AsRoot(const std::string& sql) const {
 }
 
 TestServer ServerOf(const PrivateMariadb& server) {
-  return {LoopbackUrl(server.port()), server.password_file(), true};
+  return {LoopbackUrl(server.port()), server.password_file()};
 }
 
 const TestServer& SharedServer() {
@@ -188,7 +188,7 @@ const TestServer& SharedServer() {
       if (!parsed) Die(parsed.error().message);
       const char* file = std::getenv("MILLRACE_TEST_MYSQL_PASSWORD_FILE");
       parsed->database.clear();
-      return TestServer{*parsed, file == nullptr ? "" : file, false};
+      return TestServer{*parsed, file == nullptr ? "" : file};
     }
     static PrivateMariadb own;
 

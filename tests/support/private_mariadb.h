@@ -53,7 +53,6 @@ class PrivateMariadb {
 struct TestServer {
   StoreUrl url;  // without a database
   std::string password_file;
-  bool is_private = false;
 };
 const TestServer& SharedServer();
 

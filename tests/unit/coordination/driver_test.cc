@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "framework/threads/hand_over.h"
+#include "tests/support/hand_over.h"
 
 namespace millrace::engine {
 namespace {

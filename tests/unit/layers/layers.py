@@ -51,7 +51,6 @@ ARROWS = {
     "coordinator/alerts": COORDINATOR,
     "coordinator/leader": COORDINATOR | {"coordinator/upkeep"},
     "coordinator/member": COORDINATOR,
-    "coordinator/console": COORDINATOR,
     "coordinator/doctor": FRAMEWORK,
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*", "handlers/built_in"},

@@ -330,7 +330,6 @@ TEST_F(GatesTest, WhatIsGivenBackAndNeverSettledTakesNoRoomOfItsType) {
   attempts[1]->host->Park(attempts[1]);
   EndMill();
   EXPECT_EQ(worker_.admission().Of("mail")->Waiting(), 2u);
-  EXPECT_EQ(attempts[0]->state.load(), AttemptState::Known);
   worker_.mill().attempts().Close();
   EXPECT_EQ(worker_.admission().Of("mail")->Waiting(), 1u) << "what was parked is nobody's any more";
   attempts[2]->host->Ended({attempts[2], Settle({}, attempts[2]->task, GivenBack(), 0)});

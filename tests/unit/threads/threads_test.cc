@@ -2,7 +2,6 @@
 
 #include <atomic>
 
-#include "framework/threads/hand_over.h"
 #include "framework/threads/signal.h"
 #include "framework/threads/thread.h"
 #include "tests/support/no_more_threads.h"
@@ -12,8 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(SignalTest, ANoticeBeforeTheWaitIsNotLost) {
   Signal signal;
@@ -31,25 +28,6 @@ TEST(SignalTest, WakesAWaitingThread) {
     signal.Notify();
   }
   EXPECT_TRUE(woken);
-}
-
-TEST(HandOverTest, TakesInOrderUpToTheNumberAskedFor) {
-  HandOver<int> queue;
-  for (int i = 1; i <= 3; ++i) queue.Push(int{i});
-  EXPECT_THAT(queue.Take(2, seconds(0)), ElementsAre(1, 2));
-  EXPECT_THAT(queue.Take(9, seconds(0)), ElementsAre(3));
-  EXPECT_THAT(queue.Take(9, milliseconds(1)), IsEmpty());
-}
-
-TEST(HandOverTest, ATakerThatWaitsGetsWhatIsPushed) {
-  HandOver<int> queue;
-  std::vector<int> taken;
-  {
-    Thread taker;
-    ASSERT_TRUE(taker.Start("taker", [&] { taken = queue.Take(9, seconds(60)); }));
-    queue.Push(7);
-  }
-  EXPECT_THAT(taken, ElementsAre(7));
 }
 
 TEST(ThreadTest, WhereTheSystemGivesNoneTheCallerIsToldAndMayTryAgain) {

@@ -8,8 +8,8 @@
 
 #include "framework/base/mutex.h"
 #include "framework/testing/scratch_store.h"
-#include "framework/threads/hand_over.h"
 #include "no_host.h"
+#include "tests/support/hand_over.h"
 
 namespace millrace::engine {
 
