@@ -5,8 +5,8 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/command.h"
-#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/command/command.h"
+#include "coordinator/app/command/stop_signals.h"
 #include "coordinator/doctor/findings.h"
 #include "framework/base/escape.h"
 

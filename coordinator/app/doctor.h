@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "coordinator/app/settings.h"
+#include "coordinator/app/command/settings.h"
 #include "coordinator/doctor/facts.h"
 #include "framework/base/clock.h"
 

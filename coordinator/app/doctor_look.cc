@@ -2,12 +2,12 @@
 #include <set>
 #include <thread>
 
-#include "coordinator/app/cluster_client.h"
-#include "coordinator/app/cluster_health.h"
-#include "coordinator/app/cluster_snapshot.h"
+#include "coordinator/app/cluster/cluster_health.h"
+#include "coordinator/app/cluster/cluster_snapshot.h"
+#include "coordinator/app/command/cluster_client.h"
+#include "coordinator/app/command/plugins_at_hand.h"
 #include "coordinator/app/doctor.h"
-#include "coordinator/app/handler.h"
-#include "coordinator/app/schedule_book.h"
+#include "coordinator/app/schedule/schedule_book.h"
 #include "coordinator/coordination/zookeeper/inspect.h"
 #include "coordinator/doctor/host_look.h"
 #include "coordinator/doctor/shard_look.h"

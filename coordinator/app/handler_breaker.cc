@@ -2,8 +2,8 @@
 // their ways.
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/command.h"
-#include "coordinator/app/pause_places.h"
+#include "coordinator/app/cluster/pause_places.h"
+#include "coordinator/app/command/command.h"
 #include "framework/base/suggest.h"
 #include "framework/policy/pauses.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "coordinator/app/cli/terminal.h"
-#include "coordinator/app/command.h"
-#include "coordinator/app/help_tree.h"
+#include "coordinator/app/command/command.h"
+#include "coordinator/app/help/help_tree.h"
 #include "framework/base/log.h"
 #include "framework/base/log_line.h"
 #include "framework/base/suggest.h"

@@ -5,8 +5,8 @@
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/cluster_client.h"
-#include "coordinator/app/command.h"
+#include "coordinator/app/command/cluster_client.h"
+#include "coordinator/app/command/command.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {

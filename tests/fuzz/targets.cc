@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "coordinator/app/cluster_plan.h"
-#include "coordinator/app/config_key.h"
+#include "coordinator/app/cluster/cluster_plan.h"
+#include "coordinator/app/config/config_key.h"
 #include "coordinator/app/input/csv_reader.h"
 #include "coordinator/app/input/input_rows.h"
 #include "coordinator/app/input/json_row.h"

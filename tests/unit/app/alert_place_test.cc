@@ -1,4 +1,4 @@
-#include "coordinator/app/alert_place.h"
+#include "coordinator/app/process/alert_place.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "coordinator/app/cluster_health.h"
+#include "coordinator/app/cluster/cluster_health.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

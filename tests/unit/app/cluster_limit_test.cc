@@ -1,4 +1,4 @@
-#include "coordinator/app/cluster_limit.h"
+#include "coordinator/app/cluster/cluster_limit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Which process of a cluster tells what.
-#include "coordinator/app/cluster_metrics.h"
+#include "coordinator/app/process/cluster_metrics.h"
 
 #include <gmock/gmock.h>
 

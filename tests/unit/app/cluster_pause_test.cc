@@ -1,4 +1,4 @@
-#include "coordinator/app/cluster_pause.h"
+#include "coordinator/app/cluster/cluster_pause.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

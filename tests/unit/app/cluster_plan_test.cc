@@ -1,4 +1,4 @@
-#include "coordinator/app/cluster_plan.h"
+#include "coordinator/app/cluster/cluster_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

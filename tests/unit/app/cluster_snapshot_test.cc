@@ -1,4 +1,4 @@
-#include "coordinator/app/cluster_snapshot.h"
+#include "coordinator/app/cluster/cluster_snapshot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

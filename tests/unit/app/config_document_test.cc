@@ -1,4 +1,4 @@
-#include "coordinator/app/config_document.h"
+#include "coordinator/app/config/config_document.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

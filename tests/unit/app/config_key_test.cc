@@ -1,4 +1,4 @@
-#include "coordinator/app/config_key.h"
+#include "coordinator/app/config/config_key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

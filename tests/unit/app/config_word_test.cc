@@ -1,4 +1,4 @@
-#include "coordinator/app/config_word.h"
+#include "coordinator/app/config/config_word.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

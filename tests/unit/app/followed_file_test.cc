@@ -1,4 +1,4 @@
-#include "coordinator/app/followed_file.h"
+#include "coordinator/app/process/followed_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "coordinator/app/limit_report.h"
+#include "coordinator/app/cluster/limit_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "coordinator/app/outcome_watch.h"
+#include "coordinator/app/task/outcome_watch.h"
 
 #include <gtest/gtest.h>
 

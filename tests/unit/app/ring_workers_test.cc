@@ -1,4 +1,4 @@
-#include "coordinator/app/ring_workers.h"
+#include "coordinator/app/command/ring_workers.h"
 
 #include <gmock/gmock.h>
 

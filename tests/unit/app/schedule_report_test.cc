@@ -1,4 +1,4 @@
-#include "coordinator/app/schedule_report.h"
+#include "coordinator/app/schedule/schedule_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "coordinator/app/settings.h"
+#include "coordinator/app/command/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

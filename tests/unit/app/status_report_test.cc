@@ -1,4 +1,4 @@
-#include "coordinator/app/status_report.h"
+#include "coordinator/app/status/status_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "coordinator/app/submitter.h"
+#include "coordinator/app/submit/submitter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

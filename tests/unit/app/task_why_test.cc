@@ -1,4 +1,4 @@
-#include "coordinator/app/task_why.h"
+#include "coordinator/app/task/task_why.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

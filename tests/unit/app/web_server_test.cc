@@ -1,4 +1,4 @@
-#include "coordinator/app/web_server.h"
+#include "coordinator/app/process/web_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

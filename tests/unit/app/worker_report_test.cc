@@ -1,4 +1,4 @@
-#include "coordinator/app/worker_report.h"
+#include "coordinator/app/process/worker_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,6 +19,11 @@ WORKER = PLUGIN | MILL | {"framework/doorbell", "framework/threads", "framework/
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
 COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
+# What a command is made of.
+LIBRARIES = COORDINATOR | ADAPTERS | {
+    "framework/handler_kit", "coordinator/coordination/local", "coordinator/coordination/zookeeper", "coordinator/upkeep",
+    "coordinator/alerts", "coordinator/leader", "coordinator/member", "coordinator/doctor", "coordinator/app/cli",
+    "coordinator/app/input"}
 ARROWS = {
     "framework/include": set(),
     "framework/base": set(),
@@ -53,7 +58,17 @@ ARROWS = {
     "coordinator/member": COORDINATOR,
     "coordinator/doctor": FRAMEWORK,
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
-    "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*", "handlers/built_in"},
+    "coordinator/app/command": LIBRARIES | {"handlers/built_in"},
+    "coordinator/app/help": LIBRARIES | {"coordinator/app/command"},
+    "coordinator/app/cluster": LIBRARIES | {"coordinator/app/command"},
+    "coordinator/app/process": LIBRARIES | {"coordinator/app/command", "coordinator/app/cluster"},
+    "coordinator/app/task": LIBRARIES | {"coordinator/app/command", "coordinator/app/cluster"},
+    "coordinator/app/batch": LIBRARIES | {"coordinator/app/command", "coordinator/app/task"},
+    "coordinator/app/submit": LIBRARIES | {"coordinator/app/command", "coordinator/app/task", "coordinator/app/batch"},
+    "coordinator/app/config": LIBRARIES | {"coordinator/app/command", "coordinator/app/cluster", "coordinator/app/process"},
+    "coordinator/app/schedule": LIBRARIES | {"coordinator/app/command", "coordinator/app/config"},
+    "coordinator/app/status": LIBRARIES | {"coordinator/app/command", "coordinator/app/cluster", "coordinator/app/schedule"},
+    "coordinator/app": LIBRARIES | {"coordinator/*"},
     "coordinator/app/cli": BASE,
     "coordinator/app/input": STORE | {"framework/threads", "coordinator/app/cli"},
     "handlers": {"framework/include"},  # what several plugins share
@@ -65,7 +80,7 @@ HOMES = [
     (re.compile(r"(mysql_|mysql\.h|cppconn/|mariadb_|mariadb/|mysql/)"), {"framework/store/mysql"}, "the MySQL connector"),
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
-    (re.compile(r"systemd/"), {"coordinator/app"}, "the service manager's library"),
+    (re.compile(r"systemd/"), {"coordinator/app/process"}, "the service manager's library"),
     (re.compile(r"date/"), {"framework/schedule"}, "Howard Hinnant's date library"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
     (re.compile(r"(boost/beast/|boost/asio/ssl/|openssl/)"), {"framework/http"}, "Beast, or OpenSSL,"),

@@ -35,9 +35,11 @@ class TheCheck(unittest.TestCase):
         self.assert_found("framework/worker/a.cc", '\n#include "framework/store/mysql/store.h"', "may not include")
         self.assert_found("framework/worker/a.cc", '\n#include "framework/testing/clock.h"', "may not include")
         self.assert_found("coordinator/app/a.cc", '\n#include "framework/testing/clock.h"', "may not include")
-        self.assert_found("coordinator/app/cli/a.cc", '\n#include "coordinator/app/shards.h"', "may not include")
-        self.assert_found("coordinator/app/input/a.cc", '\n#include "coordinator/app/shards.h"', "may not include")
+        self.assert_found("coordinator/app/cli/a.cc", '\n#include "coordinator/app/command/shards.h"', "may not include")
+        self.assert_found("coordinator/app/input/a.cc", '\n#include "coordinator/app/command/shards.h"', "may not include")
         self.assert_found("coordinator/app/a.cc", '\n#include "coordinator/testing/tree.h"', "may not include")
+        self.assert_found("coordinator/app/task/a.cc", '\n#include "coordinator/app/submit/a.h"', "may not include")
+        self.assert_found("coordinator/app/task/a.cc", '\n#include "coordinator/testing/tree.h"', "may not include")
         self.assert_found("framework/task/a.cc", '\n#include "tests/support/a.h"', "never includes tests")
 
     def test_lets_arrows_downwards_pass(self):

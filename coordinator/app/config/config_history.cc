@@ -1,0 +1,88 @@
+#include "coordinator/app/config/config_history.h"
+
+#include <algorithm>
+
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr int kWriteTries = 3;
+
+std::string PathOf(const std::string& part) { return "/config/" + part; }
+
+Status MakeFolder(ClusterClient& client, const std::string& part) {
+  BOOST_OUTCOME_TRY(folder, client.Get(HistoryFolder(part)));
+  if (folder) return {};
+  return client.Put(HistoryFolder(part), "");
+}
+
+std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change,
+                              const std::vector<std::string>& noted) {
+  std::vector<TreeWrite> writes;
+  if (node.version) {
+    writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), change.text, *node.version});
+  } else {
+    writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), change.text});
+  }
+  // As the cluster was made, or set by other means while nobody led: kept for a rollback.
+  if (node.version && !std::binary_search(noted.begin(), noted.end(), HistoryName(*node.version))) {
+    const auto before = NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, {});
+    writes.insert(writes.end(), before.begin(), before.end());
+  }
+  const auto after = NoteChange(node.part, change, noted);
+  writes.insert(writes.end(), after.begin(), after.end());
+  return writes;
+}
+
+}  // namespace
+
+Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
+                               const std::string& by, std::optional<std::int32_t> restores) {
+  BOOST_OUTCOME_TRYV(MakeFolder(client, node.part));
+  const std::int32_t next = node.version ? *node.version + 1 : 0;
+  const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
+  for (int i = 0; i < kWriteTries; ++i) {
+    BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
+    Status done = client.Write(Writes(node, change, noted));
+    if (done) return next;
+    const ErrorCode code = done.error().code;
+    if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());
+    BOOST_OUTCOME_TRY(now, client.Get(PathOf(node.part)));
+    const auto version = now ? std::optional(now->version) : std::nullopt;
+    if (version != node.version) break;  // otherwise the leader has noted something meanwhile
+  }
+  return Fail(ErrorCode::Conflict,
+              "somebody else has changed config/" + node.part + " meanwhile: look at it, and try again");
+}
+
+Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part) {
+  BOOST_OUTCOME_TRY(names, client.List(HistoryFolder(part)));
+  std::vector<ConfigChange> changes;
+  for (const std::string& name : names) {
+    BOOST_OUTCOME_TRY(node, client.Get(HistoryFolder(part) + "/" + name));
+    if (!node) continue;
+    if (auto change = ReadChange(name, node->data)) changes.push_back(std::move(*change));
+  }
+  BOOST_OUTCOME_TRY(current, client.Get(PathOf(part)));
+  // A node that was removed and made anew counts from 0 again: its version need not be the last.
+  const ConfigChange* known = current ? FindVersion(changes, current->version) : nullptr;
+  if (current && (known == nullptr || known->text != current->data)) {
+    changes.push_back({current->version, SetAt(*current), kUnknownAuthor, current->data});
+  }
+  return changes;
+}
+
+const ConfigChange* FindVersion(const std::vector<ConfigChange>& history, std::int32_t version) {
+  const auto found = std::find_if(history.begin(), history.end(),
+                                  [&](const ConfigChange& change) { return change.version == version; });
+  return found == history.end() ? nullptr : &*found;
+}
+
+Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
+  BOOST_OUTCOME_TRY(node, client.Get("/config/" + part));
+  if (!node) return ConfigNode{part, "{}", std::nullopt};
+  return ConfigNode{part, node->data.empty() ? "{}" : node->data, node->version, SetAt(*node), node->created};
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,96 @@
+#include "coordinator/app/process/worker_host.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/command/stop_signals.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kLookEvery = std::chrono::milliseconds(50);
+
+// The first signal asks for an end in good order, the second for one now. `seen`: those that were carried
+// out.
+void StopOnSignals(Worker& worker, int& seen) {
+  if (StopSignalsSeen() > 0 && seen == 0) {
+    seen = 1;
+    worker.Stop();
+    PrintNote("stopping: what runs is finished or given back; once more to give everything back now");
+  }
+  if (StopSignalsSeen() > 1 && seen == 1) {
+    seen = 2;
+    worker.StopNow();
+    PrintNote("giving everything back now");
+  }
+}
+
+// Until the worker ends, or until its environment says that it must not work.
+Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervision& supervision) {
+  int signals = 0;
+  bool leaves = false;
+  Status good;
+  while (true) {
+    if (auto end = worker.WaitFor(kLookEvery)) {
+      BOOST_OUTCOME_TRYV(good);
+      return *end;
+    }
+    StopOnSignals(worker, signals);
+    supervision.Update(environment.control().CurrentConfig()->engine);
+    if (signals > 0) supervision.Stopping();
+    if (signals > 0 && !std::exchange(leaves, true)) environment.Leave();
+    if (!good) continue;
+    good = environment.Update(worker);
+    if (!good) worker.Stop();
+  }
+}
+
+}  // namespace
+
+Registry::Reading TellBuild(Registry& metrics) {
+  return metrics.OnText([](Gauges& gauges) {
+    gauges.Set("millrace_build_info", {{"version", MILLRACE_VERSION}}, 1);
+  });
+}
+
+Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
+                            WorkerEnvironment& environment, Supervision& supervision) {
+  const SystemClock clock;
+  const Registry::Reading build = TellBuild(environment.metrics());
+  auto worker = std::make_unique<Worker>(
+      Worker::Parts{clock, environment.control(), plugins, environment.metrics()}, std::move(options));
+  const BootTime begun = clock.Now();
+  BOOST_OUTCOME_TRYV(worker->Start());
+  BOOST_OUTCOME_TRYV(environment.Join(*worker));
+  std::unique_ptr<ProcessView::Shown> shown = supervision.Show(
+      [&](Micros patience) {
+        ProcessFacts facts = FactsOf(*worker, environment.NoPlan(), patience);
+        if (facts.stands_still.empty()) facts.stands_still = environment.StandsStill(patience);
+        return facts;
+      },
+      [&environment] { return environment.metrics().Text(); });
+  const Result<WorkerEnd> end = Watch(*worker, environment, supervision);
+  supervision.Stopping();
+  shown.reset();
+  const Micros took = clock.Now() - begun;
+  const WorkerTotals totals = worker->Totals();
+  const WorkerStatus last = worker->Status();
+  const bool left_threads = !environment.End() || worker->LeftThreads();
+  if (!left_threads) worker.reset();
+  const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
+  if (end) {
+    PrintSummary(flags, environment.Summary(last, *end), totals, took, *end);
+  } else {
+    PrintError(end.error());
+  }
+  if (left_threads) {  // they still use what this function and its callers own
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));
+  }
+  return code;
+}
+
+}  // namespace millrace::engine
