@@ -69,13 +69,13 @@ bool Narrow(TableSlices& table, const std::string& shard, const WorkerLimits& li
 Result<Assignment> ReadPages(const std::vector<std::string>& pages) {
   Assignment all;
   Reading reading;
-  for (const std::string& text : pages) {
-    BOOST_OUTCOME_TRY(page, ReadAssign(text));
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    BOOST_OUTCOME_TRY(page, ReadAssign(pages[i]));
     BOOST_OUTCOME_TRYV(reading.Add(page));
     all.epoch = std::max(all.epoch, page.epoch);
     all.generation = std::max(all.generation, page.generation);
     all.slice_count += page.slices.size();
-    if (page.shares_of.empty()) continue;
+    if (i > 0) continue;  // nobody reads shares of another page
     all.shares_generation = page.generation;
     all.shares = std::move(page.shares);
     all.shares_of = std::move(page.shares_of);

@@ -19,7 +19,7 @@ using SlicesByShard = std::map<std::string, std::vector<TableSlices>>;
 struct Assignment {
   std::uint64_t epoch = 0;
   std::uint64_t generation = 0;
-  // Of the page that has the shares: another may have been read in a newer generation before it.
+  // Of the first page, which has the shares: another may have been read in a newer generation before it.
   std::uint64_t shares_generation = 0;
   LimitShares shares = {};
   std::string shares_of = {};
@@ -27,7 +27,8 @@ struct Assignment {
   SlicesByShard slices = {};  // each table once for each set of task types
 };
 
-// Invalid for a name that is none, or of a group whose types its page does not list.
+// The first page comes first. Invalid for a name that is none, or of a group whose types its page does not
+// list.
 Result<Assignment> ReadPages(const std::vector<std::string>& pages);
 
 // The slices that the limits allow, with the task types that both name. A table of which nothing is left

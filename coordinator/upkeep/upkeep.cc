@@ -39,6 +39,7 @@ void Upkeep::Retire(const StoresByShard& staying) {
     retired_.push_back(std::move(it->second));
     it = shards_.erase(it);
   }
+  std::erase_if(no_thread_, [&](const std::string& name) { return !staying.contains(name); });
 }
 
 // True: nobody is left who was to stop.
@@ -54,12 +55,13 @@ void Upkeep::Hire(const StoresByShard& shards) {
         ShardUpkeep::Parts{name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round,
                            parts_.standing, &standings_, parts_.schedules, parts_.breakers, &board_});
     const Status started = upkeep->Start();  // where it can't be, with the next look
-    if (!started && !no_thread_) {
+    if (started) {
+      no_thread_.erase(name);
+      shards_.emplace(name, std::move(upkeep));
+    } else if (no_thread_.insert(name).second) {
       LogError("a shard's tables can't be read yet; it is tried again until they can",
                {{"shard", name}, {"error", started.error().message}});
     }
-    no_thread_ = !started;
-    if (started) shards_.emplace(name, std::move(upkeep));
   }
 }
 

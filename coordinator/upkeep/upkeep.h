@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "coordinator/upkeep/batches.h"
@@ -80,7 +81,7 @@ class Upkeep {
   Batches batches_{parts_.leading};
   std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
   std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
-  bool no_thread_ = false;                             // for a shard, the last time
+  std::set<std::string> no_thread_;                    // shards for which there was none, the last time
   bool no_batches_ = false;                            // no thread for batches, and that was told
   bool no_shard_ = false;                              // while this process leads
   mutable Mutex mutex_;

@@ -66,11 +66,12 @@ Step<bool> Scanner::TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> 
       if (!GoesOn()) co_return any;
       const std::size_t end = EndOf(*first[i], places);
       const std::size_t share = shares.empty() ? RoomOf(*first[i], engine) : shares[i];
-      const bool has_room = std::min(first[i]->most, share) > 0;
+      const bool may_claim = std::min(first[i]->most, share) > 0;
       const bool filled = co_await Fill(*first[i], end, share, life);
       any = filled || any;
-      // What is less urgent of a type has no more room. That which comes later is for the most urgent first.
-      first[i]->next = has_room ? end : first[i]->order.size();
+      // What is less urgent of a type has no more room, and no share before it. Room that comes in the middle
+      // of a turn is for the most urgent first, in the next.
+      first[i]->next = may_claim ? end : first[i]->order.size();
     }
     if (parts_.clock.Now() >= look_.until) break;
   }

@@ -142,8 +142,9 @@ TEST_F(MemberTest, AnAssignmentHasPages) {
 TEST_F(MemberTest, SharesAreConfirmedByTheirOwnPage) {
   Join();
   Assign(R"("main/tasks/3")", 3, R"(,"shares":{"mail":{"permits":2}},"shares_of":"w1.a")");
-  room_.Put("/assign/w1/1", R"({"epoch":1,"generation":5,"slices":["main/tasks/9"]})");
+  room_.Put("/assign/w1/1", R"({"epoch":1,"generation":5,"slices":["main/tasks/9"],"shares_of":"w1.a"})");
   ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.shares->at("mail").permits, 2u);
   auto status = ReadStatus(room_.Data("/status/w1"));
   EXPECT_EQ(status->generation, 5u);
   EXPECT_EQ(status->shares_generation, 3u);
