@@ -47,7 +47,6 @@ Status RehearsalWalk::Looks() {
     BOOST_OUTCOME_TRYV(stage_.tasks.Scan(swept));
     BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, swept)));
   }
-  BOOST_OUTCOME_TRYV(stage_.operations.Backlog(table_));
   return {};
 }
 

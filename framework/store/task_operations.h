@@ -95,13 +95,6 @@ struct TaskTotals {
   std::uint64_t attempts_failed = 0;
 };
 
-struct GroupBacklog {
-  TableName table;
-  std::string handler;
-  std::uint64_t waiting = 0;  // running ones included; exact up to kExactBacklog
-  bool more = false;          // kExactBacklog or more
-  std::optional<WallTime> oldest_due;
-};
 inline constexpr std::uint64_t kExactBacklog = 10'000;
 
 struct PauseRecord {
@@ -188,7 +181,6 @@ class TaskOperations {
   virtual Result<std::vector<PauseRecord>> Pauses() = 0;  // by name
 
   virtual Result<std::vector<TaskTotals>> Totals() = 0;
-  virtual Result<std::vector<GroupBacklog>> Backlog(const TableName& table) = 0;
 };
 
 }  // namespace millrace::engine

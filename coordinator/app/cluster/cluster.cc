@@ -20,14 +20,11 @@ using nlohmann::ordered_json;
 Status LookInto(Shard& shard, ShardState& state) {
   BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
   state.tables = shard.tables;
-  auto operations = shard.store->OpenOperations();
-  const WallTime now = SystemClock().WallNow();
-  for (const TableInfo& table : shard.tables) {
-    BOOST_OUTCOME_TRYV(AddBacklog(*operations, table.table, state.backlog));
-  }
+  BOOST_OUTCOME_TRY(waiting, shard.store->OpenOverview()->Waiting(NamesOf(shard.tables)));
+  state.backlog += waiting;
   const auto oldest = state.backlog.next_due;
-  if (oldest && *oldest <= now) state.oldest_due = now - *oldest;
-  BOOST_OUTCOME_TRY(pauses, operations->Pauses());
+  if (oldest && *oldest <= waiting.now) state.oldest_due = waiting.now - *oldest;
+  BOOST_OUTCOME_TRY(pauses, shard.store->OpenOperations()->Pauses());
   for (const PauseRecord& pause : pauses) state.pauses.push_back(pause.what);
   state.reachable = true;
   return {};

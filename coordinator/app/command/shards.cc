@@ -194,15 +194,21 @@ Result<TableName> PickTable(const Shard& shard, std::string_view name) {
               "shard " + shard.name + " has no task table '" + std::string(name) + "'; it has " + known);
 }
 
-Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& backlog) {
-  BOOST_OUTCOME_TRY(groups, operations.Backlog(table));
-  for (const GroupBacklog& group : groups) {
-    backlog.waiting += group.waiting;
-    backlog.or_more = backlog.or_more || group.more;
-    if (!group.oldest_due) continue;
-    backlog.next_due = std::min(backlog.next_due.value_or(*group.oldest_due), *group.oldest_due);
+Backlog& Backlog::operator+=(const WaitingOverview& tables) {
+  for (const HandlerOverview& one : tables.handlers) {
+    waiting += std::min(one.waiting.count, kExactBacklog);
+    or_more = or_more || one.waiting.more;
+    for (const auto& due : {one.oldest_due, one.next_due}) {
+      if (due) next_due = std::min(next_due.value_or(*due), *due);
+    }
   }
-  return {};
+  return *this;
+}
+
+std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
+  std::vector<TableName> names;
+  for (const TableInfo& info : tables) names.push_back(info.table);
+  return names;
 }
 
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease, Micros connect_timeout) {

@@ -59,14 +59,14 @@ Result<Shard*> PickShard(Shards& shards, const std::string& name);
 // The shard's table by name; the only one where the name is empty.
 Result<TableName> PickTable(const Shard& shard, std::string_view name);
 
-// The waiting tasks of tables, from their due indexes: bounded, nothing is counted whole.
+// The waiting tasks of tables: bounded, nothing is counted whole.
 struct Backlog {
   std::uint64_t waiting = 0;
   bool or_more = false;              // `waiting` is a bound from below
   std::optional<WallTime> next_due;  // of the first of them
+  Backlog& operator+=(const WaitingOverview& tables);
 };
-// Adds a table's.
-Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& backlog);
+std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables);
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease,

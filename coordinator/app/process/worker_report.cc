@@ -11,22 +11,6 @@
 namespace millrace::engine {
 namespace {
 
-constexpr std::uint64_t kMostHeld = 1000;
-
-Status AddHeld(TaskOperations& operations, const TableName& table, BootTime deadline, TaskSummary& summary) {
-  TaskFilter held;
-  held.state = TaskState::Held;
-  std::string mark;
-  do {
-    BOOST_OUTCOME_TRY(page, operations.List(table, held, mark, kMaxBatchRows));
-    summary.held += page.records.size();
-    mark = page.next;
-    const bool enough = summary.held >= kMostHeld || BootClock::now() >= deadline;
-    if (!mark.empty() && enough) summary.held_or_more = true;
-  } while (!mark.empty() && !summary.held_or_more);
-  return {};
-}
-
 std::string HowMany(std::uint64_t number, bool or_more, const char* one, const char* many) {
   if (or_more) return WithCommas(number) + " or more tasks " + many;
   return Count(number, "task", "tasks") + " " + (number == 1 ? one : many);
@@ -34,7 +18,9 @@ std::string HowMany(std::uint64_t number, bool or_more, const char* one, const c
 
 std::string WaitingText(const TaskSummary& summary, const std::string& where, WallTime now) {
   const std::string many = HowMany(summary.backlog.waiting, summary.backlog.or_more, "waits", "wait");
-  const WallTime due = summary.backlog.next_due.value_or(now);
+  const auto first = summary.backlog.next_due;
+  if (!first) return many + ": millrace task list --state waiting" + where;  // what is due runs
+  const WallTime due = *first;
   if (due <= now) {
     return many + ", the first has been due for " + ElapsedText(now - due) +
            ": millrace task list --state waiting" + where + ", and millrace task why NAME" + where;
@@ -97,22 +83,26 @@ constexpr int kPausesPerRead = 20;
 
 }  // namespace
 
-Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables, BootTime deadline,
-                TaskSummary& summary) {
-  BOOST_OUTCOME_TRY(totals, operations.Totals());
+Status AddShard(Store& store, const std::vector<TableInfo>& tables, BootTime deadline, TaskSummary& summary) {
+  BOOST_OUTCOME_TRY(totals, store.OpenOperations()->Totals());
   for (const TaskTotals& group : totals) {
     summary.succeeded += group.succeeded;
     summary.cancelled += group.cancelled;
     summary.failed += group.failed;
     summary.attempts_failed += group.attempts_failed;
   }
-  for (const TableInfo& info : tables) {
+  const auto overview = store.OpenOverview();
+  for (const TableName& table : NamesOf(tables)) {
     if (BootClock::now() >= deadline) {
       summary.backlog.or_more = summary.held_or_more = true;
       return {};
     }
-    BOOST_OUTCOME_TRYV(AddBacklog(operations, info.table, summary.backlog));
-    BOOST_OUTCOME_TRYV(AddHeld(operations, info.table, deadline, summary));
+    BOOST_OUTCOME_TRY(waiting, overview->Waiting(std::span(&table, 1)));
+    summary.backlog += waiting;
+    for (const HandlerOverview& one : waiting.handlers) {
+      summary.held += one.held.count;
+      summary.held_or_more = summary.held_or_more || one.held.more;
+    }
   }
   return {};
 }
@@ -188,7 +178,7 @@ Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
   }
   const BootTime deadline = BootClock::now() + kCounting;
   for (const auto& [name, shard] : shards) {
-    if (Status added = AddShard(*shard.store->OpenOperations(), shard.tables, deadline, summary); !added)
+    if (Status added = AddShard(*shard.store, shard.tables, deadline, summary); !added)
       return Fail(added.error().code, name + ": " + added.error().message);
   }
   return summary;
@@ -218,16 +208,16 @@ void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, cons
 
 WorkerProgress::WorkerProgress(Shards& shards, bool enabled) : shards_(shards), line_(enabled) {
   if (!enabled) return;
-  for (auto& [name, shard] : shards_) operations_[name] = shard.store->OpenOperations();
+  for (auto& [name, shard] : shards_) overviews_[name] = shard.store->OpenOverview();
 }
 
 // A shard that is away keeps its last numbers: the worker says that it is away.
 void WorkerProgress::ReadBacklog() {
   Backlog backlog;
   for (auto& [name, shard] : shards_) {
-    for (const TableInfo& info : shard.tables) {
-      if (!AddBacklog(*operations_.at(name), info.table, backlog)) return;
-    }
+    const auto waiting = overviews_.at(name)->Waiting(NamesOf(shard.tables));
+    if (!waiting) return;
+    backlog += *waiting;
   }
   backlog_ = backlog;
 }

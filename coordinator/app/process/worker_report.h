@@ -13,7 +13,7 @@
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/process/worker_flags.h"
 #include "framework/store/schema_store.h"
-#include "framework/store/task_operations.h"
+#include "framework/store/store.h"
 #include "framework/worker/worker.h"
 
 namespace millrace::engine {
@@ -34,8 +34,7 @@ struct TaskSummary {
 };
 
 // Adds what a shard holds. What is left is counted no longer than until `deadline`.
-Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables, BootTime deadline,
-                TaskSummary& summary);
+Status AddShard(Store& store, const std::vector<TableInfo>& tables, BootTime deadline, TaskSummary& summary);
 
 // `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too. Where
 // others have ended before this run, or beside it: `this run: 5 succeeded, 0 failed; in all: …`.
@@ -73,7 +72,7 @@ class WorkerProgress {
   Shards& shards_;
   ProgressLine line_;
   RateMeter rate_;
-  std::map<std::string, std::unique_ptr<TaskOperations>> operations_;
+  std::map<std::string, std::unique_ptr<OverviewStore>> overviews_;
   std::optional<BootTime> last_read_;
   Micros read_cost_{0};
   Backlog backlog_;

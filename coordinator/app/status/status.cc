@@ -63,8 +63,7 @@ class ShardLook {
     facts.tables = shard_.tables;
     BOOST_OUTCOME_TRYV(LookAtBeats());
     BOOST_OUTCOME_TRYV(ReadTotals(facts));
-    std::vector<TableName> tables;
-    for (const TableInfo& info : shard_.tables) tables.push_back(info.table);
+    const std::vector<TableName> tables = NamesOf(shard_.tables);
     BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
     facts.waiting = std::move(waiting);
     BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, facts.totals));
@@ -166,10 +165,7 @@ StatusCluster ClusterOf(ClusterSnapshot snapshot, const StatusFacts& facts) {
   for (const auto& [name, shard] : facts.shards) {
     states[name].reachable = shard.error.empty();
     states[name].tables = shard.tables;
-    for (const HandlerOverview& one : shard.waiting.handlers) {
-      states[name].backlog.waiting += std::min(one.waiting.count, kExactBacklog);
-      states[name].backlog.or_more = states[name].backlog.or_more || one.waiting.more;
-    }
+    states[name].backlog += shard.waiting;
   }
   StatusCluster cluster;
   cluster.leader = IsLed(snapshot) ? snapshot.epoch.leader : "";

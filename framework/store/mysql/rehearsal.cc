@@ -90,7 +90,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   ConnectionPool pool(1);  // lends nothing
   sql::Claimers claimers;
   const auto tasks = OpenTasks(here, pool, claimers);
-  const auto operations = OpenOperations(here, pool);
+  const auto operations = sql::OpenOperations(std::make_unique<Session>(here, here.options.lease));
   const auto incarnations =
       sql::OpenIncarnations(std::make_unique<Session>(here, here.options.lease), claimers);
   const auto pruning = sql::OpenPruning(std::make_unique<Session>(here, here.options.lease));

@@ -13,7 +13,6 @@ namespace millrace::engine::mysql {
 std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers);
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
                                                  sql::Claimers& claimers, Micros limit);
-std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<OverviewStore> OpenOverview(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 std::unique_ptr<StoreDiagnosis> OpenDiagnosis(const Endpoint& endpoint);

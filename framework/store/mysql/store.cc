@@ -39,9 +39,7 @@ class MysqlStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return mysql::OpenTransaction(endpoint_, handlers_, claimers_, limit);
   }
-  std::unique_ptr<TaskOperations> OpenOperations() override {
-    return mysql::OpenOperations(endpoint_, engine_);
-  }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return sql::OpenOperations(Shared()); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Shared()); }
   std::unique_ptr<OverviewStore> OpenOverview() override { return mysql::OpenOverview(endpoint_, engine_); }

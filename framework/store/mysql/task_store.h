@@ -1,4 +1,4 @@
-// The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, settle.cc.
+// The mill's session. Its parts: due.cc (map and scan), claim.cc, progress.cc, settle.cc.
 #pragma once
 
 #include <map>
@@ -24,12 +24,9 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
-  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
-  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
-                                         std::span<const TaskKey> running) override;
   Result<std::vector<TaskKey>> SaveProgress(const std::string& incarnation,
                                             std::span<const TaskProgress> progress) override;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/utf8.h"
+#include "framework/store/sql/sessions.h"
 #include "framework/store/sql/task_store.h"
 #include "framework/store/sql/text.h"
 
@@ -403,6 +404,10 @@ Result<std::vector<TaskTotals>> SqlTaskOperations::Totals() {
             {row.Text(1), row.Text(2), row.Text(3), sum(row, 4), sum(row, 5), sum(row, 6), sum(row, 7)});
       }));
   return totals;
+}
+
+std::unique_ptr<TaskOperations> OpenOperations(std::unique_ptr<Connection> connection) {
+  return std::make_unique<SqlTaskOperations>(std::move(connection));
 }
 
 }  // namespace millrace::engine::sql

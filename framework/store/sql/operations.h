@@ -2,15 +2,18 @@
 // pauses).
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "framework/store/sql/connection.h"
 #include "framework/store/task_operations.h"
 
 namespace millrace::engine::sql {
 
-// All but the backlog, which goes over the due index: see backlog.cc of each adapter.
-class SqlTaskOperations : public TaskOperations {
+class SqlTaskOperations final : public TaskOperations {
  public:
-  explicit SqlTaskOperations(Connection& db) : db_(db) {}
+  explicit SqlTaskOperations(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)), db_(*connection_) {}
 
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;
@@ -35,6 +38,7 @@ class SqlTaskOperations : public TaskOperations {
  private:
   Status ReadAttempts(TaskRecord& record);
 
+  const std::unique_ptr<Connection> connection_;
   Connection& db_;
   bool had_duplicates_ = false;  // the last batch
 };

@@ -16,6 +16,7 @@ namespace millrace::engine::sql {
 // `random` draws the numbers of those that register; `claimers` learns them.
 std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection, Claimers& claimers,
                                                    Random random = Random::FromSystem());
+std::unique_ptr<TaskOperations> OpenOperations(std::unique_ptr<Connection> connection);
 std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
 std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
 std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connection);

@@ -1,4 +1,5 @@
 // The mill's session, as far as its statements are the same on every database; and how whole tasks are read.
+// Its parts: task_store.cc, rescue.cc.
 #pragma once
 
 #include "framework/store/sql/claimers.h"
@@ -26,6 +27,9 @@ class SqlTaskStore : public TaskStore {
   Result<std::vector<std::uint64_t>> GreatestIds(std::span<const TableName> tables) override;
   Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
                                                    const std::string& why) override;
+  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
+  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                         std::span<const TaskKey> running) override;
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
                                               std::span<const Task> tasks) override;
 

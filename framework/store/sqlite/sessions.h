@@ -9,7 +9,6 @@
 namespace millrace::engine::sqlite {
 
 std::unique_ptr<TaskTransaction> OpenTransaction(File& file, Micros limit);
-std::unique_ptr<TaskOperations> OpenOperations(File& file);
 std::unique_ptr<OverviewStore> OpenOverview(File& file);
 std::unique_ptr<SchemaStore> OpenSchema(File& file);
 std::unique_ptr<StoreDiagnosis> OpenDiagnosis(File& file);

@@ -221,4 +221,20 @@ Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incar
   });
 }
 
+Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& incarnation,
+                                                           std::span<const TaskProgress> progress) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  return db_.Write([&]() -> Result<std::vector<TaskKey>> {
+    const std::string now = TimeText(db_.Now());
+    for (const TaskProgress& mark : progress) {
+      if (!IsUtf8(mark.progress)) continue;
+      BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +
+                                     " SET progress=?, updated_at=? WHERE id=? AND state=2 AND claimed_by=? "
+                                     "AND attempt=?",
+                                 Shorten(mark.progress), now, mark.key.id, claimer.number, mark.attempt));
+    }
+    return std::vector<TaskKey>{};  // nobody locks a single row here
+  });
+}
+
 }  // namespace millrace::engine::sqlite

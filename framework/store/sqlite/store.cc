@@ -27,7 +27,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return sqlite::OpenTransaction(file_, limit);
   }
-  std::unique_ptr<TaskOperations> OpenOperations() override { return sqlite::OpenOperations(file_); }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return sql::OpenOperations(Connect()); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return sqlite::OpenSchema(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
   std::unique_ptr<OverviewStore> OpenOverview() override { return sqlite::OpenOverview(file_); }

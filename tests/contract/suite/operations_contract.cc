@@ -408,23 +408,5 @@ TEST_P(StoreContract, AnOverlongActorIsCut) {
   EXPECT_EQ(pauses->front().actor, std::string(190, 'a'));
 }
 
-TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {
-  const WallTime now = Now();
-  Add({.handler = "a", .slice = 0, .run_at = now - hours(2)});
-  Add({.handler = "a", .slice = 3, .run_at = now + hours(2)});
-  Add({.handler = "b", .slice = 3, .run_at = now + hours(1)});
-  Add({.handler = "c", .state = 3});
-  auto backlog = operations().Backlog("tasks");
-  ASSERT_TRUE(backlog) << backlog.error().message;
-  std::sort(backlog->begin(), backlog->end(),
-            [](const auto& x, const auto& y) { return x.handler < y.handler; });
-  ASSERT_EQ(backlog->size(), 2U);
-  EXPECT_EQ((*backlog)[0].handler, "a");
-  EXPECT_EQ((*backlog)[0].waiting, 2U);
-  EXPECT_FALSE((*backlog)[0].more);
-  EXPECT_EQ((*backlog)[0].oldest_due, now - hours(2));
-  EXPECT_EQ((*backlog)[1].waiting, 1U);
-}
-
 }  // namespace
 }  // namespace millrace::engine

@@ -395,8 +395,8 @@ TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
   release = true;
   EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
   EXPECT_EQ(started, 2);
-  const auto backlog = operations_->Backlog("tasks");
-  EXPECT_EQ(backlog->at(0).waiting, 98u);
+  const std::vector<TableName> tables{"tasks"};
+  EXPECT_EQ(store_->OpenOverview()->Waiting(tables)->handlers.at(0).waiting.count, 98u);
   const auto peers = store_->OpenIncarnations()->Peers();
   EXPECT_TRUE(peers->empty());
 }

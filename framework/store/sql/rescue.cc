@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <map>
+
+#include "framework/store/sql/keys.h"
+#include "framework/store/sql/operations.h"
+#include "framework/store/sql/task_store.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+
+Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& request) {
+  std::vector<std::uint64_t> rescued;
+  if (request.ids.empty()) return rescued;
+  BOOST_OUTCOME_TRYV(CheckBatch(request.ids.size()));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  bool alive = false;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0$share",
+                               {claimer.number}, [&](const Row&) { alive = true; }));
+  if (alive) return rescued;
+  // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
+  KeyEntries keys;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,handler,biz_key FROM " + request.table + "$primary WHERE id IN (" +
+                                   List(Sorted(request.ids)) +
+                                   ") AND state=2 AND claimed_by=? AND attempt=? ORDER BY id$free",
+                               {claimer.number, request.attempt}, [&](const Row& row) {
+                                 rescued.push_back(row.Number(1));
+                                 if (!row.Null(3))
+                                   keys.push_back({row.Text(2), row.Text(3), {request.table, row.Number(1)}});
+                               }));
+  if (rescued.empty()) return rescued;
+  const std::string these = request.table + "$primary WHERE id IN (" + List(rescued) + ")";
+  // Nobody can tell whether their handlers were called.
+  BOOST_OUTCOME_TRYV(SetFate(db_, std::move(keys), KeyFate::Start));
+  BOOST_OUTCOME_TRYV(db_.Write(
+      "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
+      "SELECT ?,id,attempt,$now,?,'rescued','lost_worker',? FROM " +
+          these + "$upsert task_id=$brought(task_id)",
+      {request.table, claimer.name, "the worker " + claimer.name + " is dead; the task waits again"}));
+  BOOST_OUTCOME_TRYV(
+      db_.Write("UPDATE " + request.table +
+                    "$primary SET state=0, claimed_by=0, run_at=CASE WHEN run_at<$now THEN run_at ELSE $now "
+                    "END, updated_at=$now WHERE id IN (" +
+                    List(rescued) + ")",
+                {}));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return rescued;
+}
+
+Result<std::vector<TaskKey>> SqlTaskStore::Cancelled(const std::string& incarnation,
+                                                     std::span<const TaskKey> running) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  std::map<TableName, std::vector<std::uint64_t>> tables;
+  for (const TaskKey& key : running) tables[key.table].push_back(key.id);
+  std::vector<TaskKey> cancelled;
+  for (const auto& [table, ids] : tables) {
+    for (std::size_t at = 0; at < ids.size(); at += kMaxBatchRows) {
+      const auto part = std::span(ids).subspan(at, std::min(kMaxBatchRows, ids.size() - at));
+      BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE id IN (" + List(Sorted(part)) +
+                                       ") AND state=2 AND cancel<>0 AND claimed_by=?",
+                                   {claimer.number}, [&, &table = table](const Row& row) {
+                                     cancelled.push_back({table, row.Number(1)});
+                                   }));
+    }
+  }
+  return cancelled;
+}
+
+}  // namespace millrace::engine::sql
