@@ -14,7 +14,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${MILLRACE_CCACHE})
+  # Without this it keeps nothing that is compiled with a header of the tests' that was compiled before.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${MILLRACE_CCACHE})
 endif()
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=mold MILLRACE_MOLD)  # where it is there, it links in a third of the time
