@@ -2,9 +2,12 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
 #include <optional>
 
 #include "framework/http/tls.h"
@@ -18,15 +21,16 @@ namespace http = beast::http;
 using AskError = boost::system::error_code;
 
 constexpr std::size_t kLargestReply = 16 * 1024 * 1024;
+constexpr std::size_t kReplyStep = 64 * 1024;
 
 // One question over one stream; whoever runs the context bounds its time.
 template <class Stream>
 class Exchange {
  public:
   Exchange(const HttpQuestion& question, Stream& stream) : stream_(stream) {
-    request_ = {http::verb::get, question.path, 11};
-    request_.set(http::field::host, ToText(question.address));
-    request_.set(http::field::connection, "close");
+    request_ = "GET " + question.path + " HTTP/1.1\r\nHost: " + ToText(question.address) +
+               "\r\nConnection: close\r\n\r\n";
+    parser_.eager(true);
     parser_.body_limit(kLargestReply);
   }
 
@@ -49,16 +53,27 @@ class Exchange {
   }
   void Ask(AskError failed) {
     if (failed) return End(failed);
-    http::async_write(stream_, request_, [this](AskError e, std::size_t) { Read(e); });
+    asio::async_write(stream_, asio::buffer(request_), [this](AskError e, std::size_t) { Read(e); });
   }
   void Read(AskError failed) {
     if (failed) return End(failed);
-    http::async_read(stream_, buffer_, parser_, [this](AskError e, std::size_t) { End(e); });
+    stream_.async_read_some(buffer_.prepare(kReplyStep),
+                            [this](AskError e, std::size_t bytes) { Got(e, bytes); });
+  }
+  void Got(AskError failed, std::size_t bytes) {
+    buffer_.commit(bytes);
+    if (failed == asio::error::eof && parser_.got_some()) {
+      parser_.put_eof(failed);
+    } else if (!failed) {
+      buffer_.consume(parser_.put(buffer_.data(), failed));
+    }
+    if (parser_.is_done()) return End({});
+    Read(failed == http::error::need_more ? AskError() : failed);
   }
   void End(AskError failed) { ended = failed; }
 
   Stream& stream_;
-  http::request<http::empty_body> request_;
+  std::string request_;
   beast::flat_buffer buffer_;
   http::response_parser<http::string_body> parser_;
 };

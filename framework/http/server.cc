@@ -3,9 +3,13 @@
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
 #include <map>
 
 #include "framework/base/log.h"
@@ -62,6 +66,21 @@ class Connection {
   std::size_t unsent_ = 0;
 };
 
+std::string HeadOf(const HttpResponse& answer, bool keep) {
+  std::string head = "HTTP/1.1 " + std::to_string(answer.status) + " " +
+                     std::string(http::obsolete_reason(http::int_to_status(answer.status)));
+  const auto add = [&head](std::string_view name, std::string_view value) {
+    head.append("\r\n").append(name).append(": ").append(value);
+  };
+  if (!keep) add("Connection", "close");
+  add("Content-Type", answer.content_type);
+  add("Cache-Control", "no-store");
+  add("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : answer.headers) add(name, value);
+  add("Content-Length", std::to_string(answer.body.size()));
+  return head + "\r\n\r\n";
+}
+
 using PlainStream = beast::tcp_stream;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
@@ -92,7 +111,7 @@ class StreamConnection final : public Connection,
   void Close() override { Lowest().close(); }
 
  private:
-  using Request = http::request<http::string_body>;
+  using Parser = http::request_parser<http::string_body>;
 
   beast::tcp_stream& Lowest() { return beast::get_lowest_layer(stream_); }
 
@@ -103,6 +122,7 @@ class StreamConnection final : public Connection,
 
   void NewRequest() {
     parser_.emplace();
+    parser_->eager(true);
     parser_->header_limit(static_cast<std::uint32_t>(keeper_.bounds.header_bytes));
     parser_->body_limit(keeper_.bounds.body_bytes);
   }
@@ -110,30 +130,38 @@ class StreamConnection final : public Connection,
   // The whole of it, or the rest.
   void Read() {
     Lowest().expires_after(keeper_.bounds.request);
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](ErrorCodeOf failed, std::size_t) { self->Got(failed); });
+    Parse();
   }
 
-  void Got(ErrorCodeOf failed) {
-    if (!failed) return Serve(parser_->get());
-    const bool is_wrong = failed.category() == http::make_error_code(http::error::bad_method).category() &&
-                          failed != http::error::end_of_stream && failed != http::error::partial_message;
-    if (!is_wrong) return Drop();
-    if (failed == http::error::header_limit) {
-      return Send(PlainRefusal(431, "the request's header is too long"), false, false);
-    }
-    if (failed == http::error::body_limit)
-      return Send(PlainRefusal(413, "the body is too long"), false, false);
-    Send(PlainRefusal(400, "this is no HTTP request"), false, false);
+  void Parse() {
+    ErrorCodeOf failed;
+    if (buffer_.size() > 0) buffer_.consume(parser_->put(buffer_.data(), failed));
+    if (parser_->is_done()) return Serve(parser_->get());
+    if (failed == http::error::header_limit) return Refuse(431, "the request's header is too long");
+    if (failed == http::error::body_limit) return Refuse(413, "the body is too long");
+    if ((failed && failed != http::error::need_more) || buffer_.size() == buffer_.max_size())
+      return Refuse(400, "this is no HTTP request");
+    ReadSome(&StreamConnection::Parse);
   }
 
-  void Serve(const Request& request) {
+  // Goes on with `next` when there are more bytes in the buffer.
+  void ReadSome(void (StreamConnection::*next)()) {
+    const std::size_t room = buffer_.max_size() - buffer_.size();
+    stream_.async_read_some(buffer_.prepare(std::min(kReadStep, room)),
+                            [self = this->shared_from_this(), next](ErrorCodeOf failed, std::size_t bytes) {
+                              if (failed) return self->Drop();
+                              self->buffer_.commit(bytes);
+                              (self.get()->*next)();
+                            });
+  }
+
+  void Refuse(unsigned status, const char* why) { Send(PlainRefusal(status, why), false, false); }
+
+  void Serve(const Parser::value_type& request) {
     if (request.count(http::field::host) > 1 || request.count(http::field::authorization) > 1 ||
         (request.version() >= 11 && request.count(http::field::host) == 0) ||
         (request.has_content_length() && request.chunked())) {
-      return Send(PlainRefusal(400, "one Host, one length and at most one Authorization are needed"), false,
-                  false);
+      return Refuse(400, "one Host, one length and at most one Authorization are needed");
     }
     HttpRequest asked;
     asked.method = std::string(request.method_string());
@@ -151,37 +179,25 @@ class StreamConnection final : public Connection,
     keeper_.make_room_for(answer.body.size());
     Enter(Phase::Writing);
     unsent_ = answer.body.size();
-    response_ = {};
-    response_.version(11);
-    response_.result(answer.status);
-    response_.keep_alive(keep);
-    response_.set(http::field::content_type, answer.content_type);
-    response_.set(http::field::cache_control, "no-store");
-    response_.set("X-Content-Type-Options", "nosniff");
-    for (const auto& [name, value] : answer.headers) response_.set(name, value);
-    response_.content_length(answer.body.size());
-    if (!head) response_.body() = std::move(answer.body);
+    head_ = HeadOf(answer, keep);
+    body_ = head ? std::string() : std::move(answer.body);
     Lowest().expires_after(keeper_.bounds.answer);
-    http::async_write(stream_, response_,
+    asio::async_write(stream_,
+                      std::array{asio::buffer(std::as_const(head_)), asio::buffer(std::as_const(body_))},
                       [self = this->shared_from_this(), keep](ErrorCodeOf failed, std::size_t) {
                         self->Sent(failed, keep);
                       });
   }
 
   void Sent(ErrorCodeOf failed, bool keep) {
-    response_ = {};
+    body_ = {};
     if (failed) return Drop();
     Enter(Phase::Idle);
     if (!keep) return Finish();
     NewRequest();
     if (buffer_.size() > 0) return Next();
     Lowest().expires_after(keeper_.bounds.idle);
-    stream_.async_read_some(
-        asio::buffer(first_bytes_), [self = this->shared_from_this()](ErrorCodeOf gone, std::size_t bytes) {
-          if (gone) return self->Drop();
-          beast::ostream(self->buffer_) << std::string_view(self->first_bytes_.data(), bytes);
-          self->Next();
-        });
+    ReadSome(&StreamConnection::Next);
   }
 
   void Next() {
@@ -198,25 +214,22 @@ class StreamConnection final : public Connection,
       ErrorCodeOf ignored;
       Lowest().socket().shutdown(Tcp::socket::shutdown_send, ignored);
       Lowest().expires_after(kLinger);
-      buffer_.clear();
       Linger();
     }
   }
 
   void Linger() {
-    stream_.async_read_some(buffer_.prepare(kReadStep),
-                            [self = this->shared_from_this()](ErrorCodeOf gone, std::size_t bytes) {
-                              self->lingered_ += bytes;
-                              if (gone || self->lingered_ > kMostLingering) return self->Drop();
-                              self->Linger();
-                            });
+    lingered_ += buffer_.size();
+    if (lingered_ > kMostLingering) return Drop();
+    buffer_.clear();
+    ReadSome(&StreamConnection::Linger);
   }
 
   Stream stream_;
   beast::flat_buffer buffer_;
-  std::array<char, 1024> first_bytes_;  // of the request that ends an idle time
-  std::optional<http::request_parser<http::string_body>> parser_;
-  http::response<http::string_body> response_;
+  std::optional<Parser> parser_;
+  std::string head_;  // of the answer, as its body
+  std::string body_;
   std::size_t lingered_ = 0;
 };
 
