@@ -248,11 +248,9 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
 std::vector<std::string> AlertShard::FailedExamples(const std::string& type, std::size_t most) {
   std::vector<std::string> examples;
   if (!tables_) return examples;
-  std::vector<TableName> tables;
-  for (const TableInfo& info : *tables_) tables.push_back(info.table);
   const auto totals = operations_->Totals();
   if (!totals) return examples;
-  const auto failed = overview_->Failed(tables, *totals);
+  const auto failed = overview_->Failed(NamesOf(*tables_), *totals);
   if (!failed) return examples;
   for (const FailedClass& one : failed->classes) {
     if (IsBuiltIn(one.handler) || (type != "*" && type != one.handler)) continue;

@@ -10,9 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
-#include "framework/files/trust.h"
 #include "framework/plugin/library.h"
 #include "framework/plugin/plugin_file.h"
 #include "framework/schedule/time_zone.h"
@@ -27,17 +25,8 @@ constexpr long kNetwork[] = {0x6969 /* NFS */,      0x517b /* SMB */,
                              0x00c36400 /* Ceph */, 0x5346414f /* AFS */};
 
 std::string PluginProblem(const std::string& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0)
-    return "the plugin '" + file + "' can't be examined: " + std::strerror(errno);
-  if (!S_ISREG(info.st_mode)) return "the plugin '" + file + "' is not a regular file";
-  if (std::string problem = TrustProblem(info); !problem.empty())
-    return "the plugin '" + file + "' " + problem;
-  std::ifstream in(file, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  if (!in.good() && !in.eof()) return "the plugin '" + file + "' can't be read";
-  if (std::string problem = ElfProblem(bytes); !problem.empty())
-    return "the plugin '" + file + "' " + problem;
+  const auto whole = ReadPlugin(file);
+  if (!whole) return whole.error().message;
   const auto loaded = LoadLibrary(file, file);
   return loaded ? "" : loaded.error().message;
 }

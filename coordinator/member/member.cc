@@ -239,9 +239,7 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
 }
 
 std::optional<TreeRequest> Member::TellStatus(BootTime now) {
-  const bool news = view_.generation != told_generation_ ||
-                    view_.shares_generation != told_shares_generation_ || view_.refusals != told_refusals_ ||
-                    view_.config_read != told_config_;
+  const bool news = told_ != view_;
   const TreeNode* node = mirror_.Node(status_);
   const bool there = node != nullptr && node->owner == session_;
   const auto pressing = calls_.pressing ? calls_.pressing() : std::nullopt;
@@ -251,10 +249,7 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   told_at_ = now;
   std::string text =
       StatusText(options_.document.incarnation, view_, calls_.status ? calls_.status() : std::string());
-  told_generation_ = view_.generation;
-  told_shares_generation_ = view_.shares_generation;
-  told_refusals_ = view_.refusals;
-  told_config_ = view_.config_read;
+  told_ = view_;
   TreeRequest write{TreeRequest::Kind::Write};
   if (there) {
     if (text == node->data && now - written_at_ < kStatusAtLeast) return std::nullopt;

@@ -31,11 +31,19 @@ struct ConfigRead {
   bool operator==(const ConfigRead&) const = default;
 };
 
-// What a worker knows of its cluster at one time. Immutable once made.
-struct MemberView {
-  std::uint64_t epoch = 0;
+// What a worker tells at once when it changes, not at its next status.
+struct MemberNews {
   std::uint64_t generation = 0;         // of the assignment
   std::uint64_t shares_generation = 0;  // of the page that has the shares
+  // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
+  std::vector<std::string> refusals = {};
+  std::map<std::string, ConfigRead> config_read = {};  // by part
+  bool operator==(const MemberNews&) const = default;
+};
+
+// What a worker knows of its cluster at one time. Immutable once made.
+struct MemberView : MemberNews {
+  std::uint64_t epoch = 0;
   std::size_t slice_count = 0;
   std::shared_ptr<const SlicesByShard> slices = std::make_shared<const SlicesByShard>();
   // Of the limits, for this life of the worker.
@@ -44,9 +52,6 @@ struct MemberView {
   std::shared_ptr<const Pauses> pauses = std::make_shared<const Pauses>();
   bool contact = false;    // the cluster's nodes have been read
   bool id_in_use = false;  // another process has had the id for longer than a session lasts: give up
-  // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
-  std::vector<std::string> refusals = {};
-  std::map<std::string, ConfigRead> config_read = {};  // by part
   // Of the config/schedules that is in force: greater the later it was written, also by who made the node
   // anew, since each write of a node takes a transaction number of its own.
   std::int64_t schedules_number = 0;
@@ -155,10 +160,7 @@ class Member final : public TreeMachine {
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;
-  std::uint64_t told_generation_ = 0;
-  std::uint64_t told_shares_generation_ = 0;
-  std::vector<std::string> told_refusals_;
-  std::map<std::string, ConfigRead> told_config_;
+  MemberNews told_;
   BootTime told_at_{};
   BootTime written_at_{};
   std::map<std::string, std::string> databases_;

@@ -29,12 +29,6 @@ constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
 constexpr Micros kBetweenTurns = std::chrono::seconds(1);
 constexpr Micros kReadLives = std::chrono::milliseconds(400);  // so soon a dead worker's share is others'
 
-std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
-  std::vector<TableName> names;
-  for (const TableInfo& table : tables) names.push_back(table.table);
-  return names;
-}
-
 // As many slices a table as the configuration wants, and no row beyond them.
 class SliceCounts {
  public:

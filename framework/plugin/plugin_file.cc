@@ -149,8 +149,7 @@ Status WriteCopy(const std::string& path, std::string_view bytes) {
                                           "; make room there, or name another --state-dir");
 }
 
-}  // namespace
-
+// Empty, or what is wrong with the bytes: "is truncated: …".
 std::string ElfProblem(std::string_view bytes) {
   if (bytes.empty()) return "is empty";
   if (!bytes.starts_with(std::string_view(ELFMAG, std::min<std::size_t>(SELFMAG, bytes.size())))) {
@@ -169,17 +168,24 @@ std::string ElfProblem(std::string_view bytes) {
   return SectionProblem(bytes, *header);
 }
 
+}  // namespace
+
 Result<std::vector<std::string>> ListPlugins(const std::string& folder) {
   BOOST_OUTCOME_TRY(trusted, TrustedFolder(folder, "plugin folder"));
   return FilesIn(trusted, ".so");
 }
 
-Result<std::string> StagePlugin(const std::string& file, const std::string& cache) {
+Result<std::string> ReadPlugin(const std::string& file) {
   BOOST_OUTCOME_TRY(bytes, ReadTrusted(file));
   if (const std::string problem = ElfProblem(bytes); !problem.empty()) {
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' " + problem +
                                         "; build or copy it again, or take it out of the folder");
   }
+  return bytes;
+}
+
+Result<std::string> StagePlugin(const std::string& file, const std::string& cache) {
+  BOOST_OUTCOME_TRY(bytes, ReadPlugin(file));
   BOOST_OUTCOME_TRY(trusted, MakeTrustedFolder(cache, "folder for loaded plugins"));
   const std::string copy = trusted + "/" + StemOf(file) + "-" + ContentName(bytes) + ".so";
   if (!IsSame(copy, bytes)) {

@@ -36,6 +36,11 @@ struct TableInfo {
     return number < slices || std::binary_search(beyond.begin(), beyond.end(), number);
   }
 };
+inline std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
+  std::vector<TableName> names;
+  for (const TableInfo& info : tables) names.push_back(info.table);
+  return names;
+}
 
 struct SchemaFinding {
   std::string what;  // the table, column, index or statement

@@ -205,12 +205,6 @@ Backlog& Backlog::operator+=(const WaitingOverview& tables) {
   return *this;
 }
 
-std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
-  std::vector<TableName> names;
-  for (const TableInfo& info : tables) names.push_back(info.table);
-  return names;
-}
-
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease, Micros connect_timeout) {
   BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
   StoreOptions options;

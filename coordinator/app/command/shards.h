@@ -66,7 +66,6 @@ struct Backlog {
   std::optional<WallTime> next_due;  // of the first of them
   Backlog& operator+=(const WaitingOverview& tables);
 };
-std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables);
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease,

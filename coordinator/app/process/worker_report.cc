@@ -92,12 +92,12 @@ Status AddShard(Store& store, const std::vector<TableInfo>& tables, BootTime dea
     summary.attempts_failed += group.attempts_failed;
   }
   const auto overview = store.OpenOverview();
-  for (const TableName& table : NamesOf(tables)) {
+  for (const TableInfo& info : tables) {
     if (BootClock::now() >= deadline) {
       summary.backlog.or_more = summary.held_or_more = true;
       return {};
     }
-    BOOST_OUTCOME_TRY(waiting, overview->Waiting(std::span(&table, 1)));
+    BOOST_OUTCOME_TRY(waiting, overview->Waiting(std::span(&info.table, 1)));
     summary.backlog += waiting;
     for (const HandlerOverview& one : waiting.handlers) {
       summary.held += one.held.count;

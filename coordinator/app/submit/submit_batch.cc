@@ -72,9 +72,7 @@ Status CheckNameUnused(Shards& shards, const std::string& name) {
   for (auto& [shard, opened] : shards) {
     BOOST_OUTCOME_TRY(infos, TablesWithBatches(opened));
     if (!infos) continue;
-    std::vector<TableName> tables;
-    for (const TableInfo& info : *infos) tables.push_back(info.table);
-    BOOST_OUTCOME_TRY(sums, opened.store->OpenBatches()->Sums(tables, std::span(&name, 1)));
+    BOOST_OUTCOME_TRY(sums, opened.store->OpenBatches()->Sums(NamesOf(*infos), std::span(&name, 1)));
     for (const auto& [batch, ended] : sums) {
       if (ended.Ended() == 0) continue;
       return BatchRefused(

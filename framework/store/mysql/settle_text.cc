@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/sql/counters.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -126,31 +125,14 @@ std::string AttemptsText(const std::string& incarnation, const std::vector<const
 }
 
 std::string CountersText(const std::string& owner, const std::vector<const Settlement*>& batch) {
-  struct Sums {
-    int succeeded = 0, cancelled = 0, failed = 0, attempts_failed = 0;
-  };
-  std::map<std::tuple<TableName, std::string, std::string>, Sums> sums;
-  Sums* last = nullptr;
-  const Settlement* before = nullptr;
-  for (const Settlement* one : batch) {
-    if (one->to == To::Waiting && !one->failed_attempt) continue;
-    // Most batches are of one handler: the map is asked only where that changes.
-    if (before == nullptr || before->handler != one->handler || before->batch != one->batch ||
-        before->key.table != one->key.table) {
-      last = &sums[{one->key.table, one->handler, one->batch}];
-      before = one;
-    }
-    last->succeeded += one->to == To::Succeeded;
-    last->cancelled += one->to == To::Cancelled;
-    last->failed += one->to == To::Failed;
-    last->attempts_failed += one->failed_attempt;
-  }
+  sql::CounterSums sums;
+  for (const Settlement* one : batch) sums.Add(*one);
   std::string rows;
-  for (const auto& [key, sum] : sums) {
-    rows += (rows.empty() ? "(" : ",(") + Quote(std::get<0>(key)) + "," + Quote(std::get<1>(key)) + "," +
-            Quote(std::get<2>(key)) + "," + Quote(owner) + "," + std::to_string(sum.succeeded) + "," +
-            std::to_string(sum.cancelled) + "," + std::to_string(sum.failed) + "," +
-            std::to_string(sum.attempts_failed) + ")";
+  for (const auto& [group, sum] : sums.groups()) {
+    const auto& [table, handler, of] = group;
+    rows += (rows.empty() ? "(" : ",(") + Quote(table) + "," + Quote(handler) + "," + Quote(of) + "," +
+            Quote(owner) + "," + std::to_string(sum.succeeded) + "," + std::to_string(sum.cancelled) + "," +
+            std::to_string(sum.failed) + "," + std::to_string(sum.attempts_failed) + ")";
   }
   if (rows.empty()) return rows;
   return "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"

@@ -22,6 +22,16 @@ std::vector<std::string> CounterOwners(const std::string& incarnation) {
   return owners;
 }
 
+void CounterSums::Add(const Settlement& settlement) {
+  using To = Settlement::To;
+  if (settlement.to == To::Waiting && !settlement.failed_attempt) return;
+  CounterDelta& delta = Of(settlement.key.table, settlement.handler, settlement.batch);
+  delta.succeeded += settlement.to == To::Succeeded;
+  delta.cancelled += settlement.to == To::Cancelled;
+  delta.failed += settlement.to == To::Failed;
+  delta.attempts_failed += settlement.failed_attempt;
+}
+
 Status CounterSums::Write(Connection& db, const std::string& incarnation) const {
   if (sums_.empty()) return {};
   std::vector<Value> values;

@@ -27,14 +27,25 @@ struct CounterDelta {
 
 class CounterSums {
  public:
+  CounterSums() = default;
+  CounterSums(const CounterSums&) = delete;
+  CounterSums& operator=(const CounterSums&) = delete;
+
+  // What most rows have in common with the one before is not looked for again.
   CounterDelta& Of(const TableName& table, const std::string& handler, const std::string& batch) {
-    return sums_[{table, handler, batch}];
+    if (last_ == nullptr || last_->first != std::tie(table, handler, batch))
+      last_ = &*sums_.try_emplace({table, handler, batch}).first;
+    return last_->second;
   }
+  void Add(const Settlement& settlement);
+  using Groups = std::map<std::tuple<TableName, std::string, std::string>, CounterDelta>;
+  const Groups& groups() const { return sums_; }
   // `incarnation` is empty for what people change.
   Status Write(Connection& db, const std::string& incarnation) const;
 
  private:
-  std::map<std::tuple<TableName, std::string, std::string>, CounterDelta> sums_;
+  Groups sums_;
+  Groups::value_type* last_ = nullptr;
 };
 
 }  // namespace millrace::engine::sql

@@ -15,9 +15,7 @@ Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& req
   BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
-  bool alive = false;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0$share",
-                               {claimer.number}, [&](const Row&) { alive = true; }));
+  BOOST_OUTCOME_TRY(alive, IsAlive(claimer, "$share"));
   if (alive) return rescued;
   // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
   KeyEntries keys;
@@ -30,19 +28,19 @@ Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& req
                                    keys.push_back({row.Text(2), row.Text(3), {request.table, row.Number(1)}});
                                }));
   if (rescued.empty()) return rescued;
-  const std::string these = request.table + "$primary WHERE id IN (" + List(rescued) + ")";
+  const std::string in = " WHERE id IN (" + List(rescued) + ")";
   // Nobody can tell whether their handlers were called.
   BOOST_OUTCOME_TRYV(SetFate(db_, std::move(keys), KeyFate::Start));
   BOOST_OUTCOME_TRYV(db_.Write(
       "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
       "SELECT ?,id,attempt,$now,?,'rescued','lost_worker',? FROM " +
-          these + "$upsert task_id=$brought(task_id)",
+          request.table + "$primary" + in + "$upsert task_id=$brought(task_id)",
       {request.table, claimer.name, "the worker " + claimer.name + " is dead; the task waits again"}));
   BOOST_OUTCOME_TRYV(
       db_.Write("UPDATE " + request.table +
                     "$primary SET state=0, claimed_by=0, run_at=CASE WHEN run_at<$now THEN run_at ELSE $now "
-                    "END, updated_at=$now WHERE id IN (" +
-                    List(rescued) + ")",
+                    "END, updated_at=$now" +
+                    in,
                 {}));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return rescued;

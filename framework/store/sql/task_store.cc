@@ -167,10 +167,11 @@ Result<Claimer> SqlTaskStore::ByName(const std::string& incarnation) {
   return Fail(ErrorCode::Unavailable, claimer.error().message);
 }
 
-Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer) {
+Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer, std::string_view lock) {
   bool alive = false;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0",
-                               {claimer.number}, [&](const Row&) { alive = true; }));
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0" + std::string(lock),
+                {claimer.number}, [&](const Row&) { alive = true; }));
   return alive;
 }
 

@@ -36,8 +36,8 @@ class SqlTaskStore : public TaskStore {
  protected:
   // Unavailable where the shard can't be asked: that says nothing of any row.
   Result<Claimer> ByName(const std::string& incarnation);
-  // Not marked dead.
-  Result<bool> IsAlive(const Claimer& claimer);
+  // Not marked dead. With `$share` for `lock` it stays so until the transaction's end.
+  Result<bool> IsAlive(const Claimer& claimer, std::string_view lock = "");
   // Fills in who claimed the rows of a scan; `claimers` are their numbers.
   Status NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows);
 

@@ -52,7 +52,7 @@ class Settler {
           Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
           settlement.key.id));
     }
-    Count(settlement);
+    sums_.Add(settlement);
     BOOST_OUTCOME_TRYV(NoteFailure(settlement));
     return SetKey(settlement);
   }
@@ -60,15 +60,6 @@ class Settler {
   Status WriteCounters() { return sums_.Write(db_, claimer_.name); }
 
  private:
-  void Count(const Settlement& settlement) {
-    if (settlement.to == Settlement::To::Waiting && !settlement.failed_attempt) return;
-    sql::CounterDelta& delta = sums_.Of(settlement.key.table, settlement.handler, settlement.batch);
-    delta.succeeded += settlement.to == Settlement::To::Succeeded;
-    delta.cancelled += settlement.to == Settlement::To::Cancelled;
-    delta.failed += settlement.to == Settlement::To::Failed;
-    delta.attempts_failed += settlement.failed_attempt;
-  }
-
   static sql::Value Progress(const Settlement& settlement) {
     return settlement.progress ? sql::Value(*settlement.progress) : sql::Value(nullptr);
   }
