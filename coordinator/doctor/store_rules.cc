@@ -324,7 +324,9 @@ void ShardJudge::Run() {
   if (shard_.away) {
     const bool away = shard_.away->code == ErrorCode::Unavailable;
     Add(Severity::Error, away ? "store.away" : "store.refused", shard_.away->message,
-        away ? "see that the server runs and that this host reaches it" : "see what the message says");
+        !away                                 ? "see what the message says"
+        : shard_.where.starts_with("sqlite:") ? "let this user read and write the file and its folder"
+                                              : "see that the server runs and that this host reaches it");
     return;
   }
   Version();

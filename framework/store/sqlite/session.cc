@@ -199,6 +199,7 @@ Status Session::Open() {
   if (result == SQLITE_OK) return {};
   Error error = ErrorOf(db_, result);
   error.message = "the database file " + path() + " can't be opened: " + error.message;
+  if ((result & 0xFF) == SQLITE_READONLY) error.message += "; let this user write it, and its folder";
   if ((result & 0xFF) == SQLITE_CANTOPEN) error.message += WhyNot(sqlite3_system_errno(db_));
   Close();
   return Fail(error);

@@ -247,6 +247,14 @@ TEST(FindingsTest, EachFaultIsFoundAloneWithItsRemedy) {
   }
 }
 
+TEST(FindingsTest, AFileThatIsAwayIsNoServer) {
+  Examination seen = Healthy();
+  ShardOf(seen).away = Error{ErrorCode::Unavailable, "away"};
+  EXPECT_THAT(Judge(seen)[0].remedy, HasSubstr("server"));
+  ShardOf(seen).where = "sqlite:/srv/a.db";
+  EXPECT_THAT(Judge(seen)[0].remedy, HasSubstr("the file and its folder"));
+}
+
 TEST(FindingsTest, ErrorsComeFirst) {
   Examination seen = Healthy();
   StoreOf(seen).settings["tx_isolation"] = "SERIALIZABLE";
