@@ -88,7 +88,8 @@ HOMES = [
     (re.compile(r"filesystem$"), {"framework/files"}, "<filesystem>, whose calls throw by default,"),
 ]
 THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
-SWALLOWS = re.compile(r"(->|\.)(commit\(\)|rollback\(|setAutoCommit\()|OPT_RECONNECT")
+# A buffer of Beast has a commit of its own.
+SWALLOWS = re.compile(r"(?<!buffer)(?<!buffer_)(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")
 # The public headers and the handlers are `millrace`; all else is `millrace::engine`, where a type may be named
 # like a public one.
 PUBLIC = ("framework/include", "framework/handler_testing", "framework/producer", "handlers")  # what it declares, or implements

@@ -82,7 +82,8 @@ class TheCheck(unittest.TestCase):
         self.assert_found("framework/store/mysql/a.cc", "\nconnection->commit();", "swallows errors")
         self.assert_found("tests/contract/a.cc", "\nconnection.setAutoCommit(false);", "swallows errors")
         self.assert_fine("framework/worker/a.cc", 'transaction.Commit(); log("c.commit() failed");')
-        self.assert_fine("framework/http/a.cc", "buffer.commit(bytes);")
+        self.assert_found("framework/store/mysql/a.cc", "\nconnection->commit( );", "swallows errors")
+        self.assert_fine("framework/http/a.cc", "self->buffer_.commit(bytes);")
 
     def test_finds_testing_in_the_product(self):
         self.assert_found("framework/worker/CMakeLists.txt", "\nLINKS millrace_testing", "never linked")
