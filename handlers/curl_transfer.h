@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <millrace/handler.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,11 @@ class CurlLibrary {
  private:
   CurlLibrary() { ::curl_global_init(CURL_GLOBAL_DEFAULT); }
 };
+
+// The option `timeout_ms`: the longest that a transfer may take, a day at most.
+inline std::chrono::milliseconds ReadTimeout(const millrace::Json& options) {
+  return std::chrono::milliseconds(options.Integer("timeout_ms", 30'000, 1, 24 * 60 * 60 * 1000));
+}
 
 struct FreeCurlList {
   void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
@@ -88,6 +94,10 @@ class CurlTransfer {
     if (code != CURLE_OK) throw millrace::EngineError(std::string("libcurl: ") + ::curl_easy_strerror(code));
   }
 
+  // Ends the transfer from when this says that what was wanted of it is there, as a stop would. `arrived` is
+  // called by Perform alone.
+  void EndOnce(std::function<bool()> arrived) { arrived_ = std::move(arrived); }
+
   // `limit` is the longest it may take even where the attempt has more time.
   CURLcode Perform(std::chrono::milliseconds limit) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(context_.TimeLeft());
@@ -107,7 +117,8 @@ class CurlTransfer {
 
  private:
   static int OnProgress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    return static_cast<CurlTransfer*>(self)->context_.ShouldStop() ? 1 : 0;
+    const auto& transfer = *static_cast<CurlTransfer*>(self);
+    return transfer.context_.ShouldStop() || (transfer.arrived_ && transfer.arrived_()) ? 1 : 0;
   }
 
   CurlTransfer(millrace::Context& context, CurlPool* pool)
@@ -122,5 +133,6 @@ class CurlTransfer {
   CurlPool* const pool_;
   CurlHandle handle_;
   millrace::Context& context_;
+  std::function<bool()> arrived_;
   char message_[CURL_ERROR_SIZE] = {};
 };

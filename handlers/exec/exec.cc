@@ -3,6 +3,8 @@
 #include <millrace/handler.h>
 #include <unistd.h>
 
+#include <map>
+
 #include "process.h"
 #include "verdict.h"
 
@@ -37,13 +39,17 @@ class Exec final : public millrace::Handler {
                                "', which is missing or can't be executed");
     }
     program_.directory = options.Text("directory", "");
-    grace_ = std::chrono::milliseconds(options.Integer("grace_ms", 2000));
+    grace_ = std::chrono::milliseconds(options.Integer("grace_ms", 2000, 0, 60 * 60 * 1000));
     if (options.Find("args")) {
       for (const auto& argument : options.At("args").Items()) program_.arguments.push_back(argument.AsText());
     }
     if (options.Find("fail_on")) {
-      for (const auto& code : options.At("fail_on").Items())
-        fail_on_.insert(static_cast<int>(code.AsInteger()));
+      for (const auto& code : options.At("fail_on").Items()) {
+        const std::int64_t number = code.AsInteger();
+        if (number < 1 || number > 255)
+          throw millrace::BadInput("'fail_on' is of exit codes, 1 to 255, and has " + std::to_string(number));
+        fail_on_.insert(static_cast<int>(number));
+      }
     }
     FillEnvironment(options, secrets);
   }
@@ -56,21 +62,24 @@ class Exec final : public millrace::Handler {
   }
 
  private:
-  // The worker's environment is not handed on; PATH and the locale are, and what the options name.
+  // The worker's environment is not handed on; PATH and the locale are, and what the options name goes over
+  // them.
   void FillEnvironment(const millrace::Json& options, const millrace::Secrets& secrets) {
+    std::map<std::string, std::string> variables;
     for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TZ"}) {
-      if (const char* value = ::getenv(name)) program_.environment.push_back(std::string(name) + "=" + value);
+      if (const char* value = ::getenv(name)) variables[name] = value;
     }
     if (options.Find("environment")) {
       for (const auto& [name, value] : options.At("environment").Members()) {
-        program_.environment.push_back(name + "=" + value.AsText());
+        variables[name] = value.AsText();
       }
     }
     if (options.Find("secret_environment")) {
       for (const auto& [name, secret] : options.At("secret_environment").Members()) {
-        program_.environment.push_back(name + "=" + secrets.Get(secret.AsText()));
+        variables[name] = secrets.Get(secret.AsText());
       }
     }
+    for (const auto& [name, value] : variables) program_.environment.push_back(name + "=" + value);
   }
 
   Program program_;

@@ -50,10 +50,19 @@ void DefaultSignals() {
   ::_exit(kCannotRun);
 }
 
-// The group's other members do not outlive the program.
+// The group's other members do not outlive the program. The keeper ends as the program did, by the same
+// signal: a code of its own for it would be one that programs end with, too.
 [[noreturn]] void End(pid_t program, int status) {
   ::kill(-program, SIGKILL);
-  ::_exit(WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) {
+    ::prctl(PR_SET_DUMPABLE, 0);  // its core would be one of the worker's memory
+    sigset_t fatal;
+    sigemptyset(&fatal);
+    sigaddset(&fatal, WTERMSIG(status));
+    ::sigprocmask(SIG_UNBLOCK, &fatal, nullptr);
+    ::kill(::getpid(), WTERMSIG(status));
+  }
+  ::_exit(WEXITSTATUS(status));
 }
 
 }  // namespace

@@ -23,8 +23,6 @@ struct Launch {
 
 // To the keeper: SIGTERM is passed on to the group; this one kills it.
 inline constexpr int kKillSignal = SIGUSR2;
-// The keeper's exit code for a program that a signal killed, plus the signal's number.
-inline constexpr int kSignalBase = 128;
 inline constexpr int kCannotRun = 127;
 
 // Takes no lock and runs nobody's code in the child. The thread sanitizer has locks of its own, which it

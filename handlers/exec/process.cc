@@ -207,8 +207,6 @@ ProgramEnd Running::Finish() {
   while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFSIGNALED(status)) {
     end_.signal = WTERMSIG(status);
-  } else if (WEXITSTATUS(status) > kSignalBase) {
-    end_.signal = WEXITSTATUS(status) - kSignalBase;
   } else {
     end_.code = WEXITSTATUS(status);
   }

@@ -11,6 +11,13 @@ namespace http_call {
 namespace {
 
 constexpr std::size_t kMostBody = 4096;
+constexpr const char* kIdempotencyKey = "Idempotency-Key: ";
+
+// Whether a header's line has this name, in whatever letters.
+bool IsNamed(const std::string& header, const std::string& name) {
+  return header.size() > name.size() && header[name.size()] == ':' &&
+         ::curl_strnequal(header.data(), name.data(), name.size()) != 0;
+}
 
 bool HasControls(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -55,7 +62,7 @@ millrace::Outcome Broken(CURLcode code, const CurlTransfer& transfer) {
 
 Poster::Poster(const millrace::Json& options, const millrace::Secrets& secrets) {
   CurlLibrary::Start();
-  limit_ = std::chrono::milliseconds(options.Integer("timeout_ms", 30'000));
+  limit_ = ReadTimeout(options);
   ca_file_ = options.Text("ca_file", "");
   if (options.Find("headers")) {
     for (const auto& [name, value] : options.At("headers").Members()) AddHeader(name, value.AsText());
@@ -72,7 +79,7 @@ millrace::Outcome Poster::Post(const std::string& url, std::string_view body,
                                std::string_view idempotency_key, millrace::Context& context) {
   CurlList headers;
   for (const std::string& header : headers_) Append(headers, header);
-  Append(headers, "Idempotency-Key: " + std::string(idempotency_key));
+  Append(headers, kIdempotencyKey + std::string(idempotency_key));
 
   Answer answer;
   CurlTransfer transfer(context, connections_);
@@ -97,6 +104,11 @@ void Poster::AddHeader(const std::string& name, const std::string& value) {
     throw millrace::BadInput(
         "'headers' or the secret 'bearer_token' hold characters that no HTTP header may have");
   }
+  if (IsNamed(kIdempotencyKey, name)) {
+    throw millrace::BadInput("'headers' may not name 'Idempotency-Key': each task has its own");
+  }
+  // In place of one of that name: a list of libcurl's is sent line by line.
+  std::erase_if(headers_, [&](const std::string& header) { return IsNamed(header, name); });
   headers_.push_back(name + ": " + value);
 }
 

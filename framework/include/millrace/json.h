@@ -113,6 +113,14 @@ class Json {
   std::int64_t Integer(std::string_view key, std::int64_t fallback) const {
     return Find(key) ? Integer(key) : fallback;
   }
+  // BadInput for one that is not `least` to `most`, too.
+  std::int64_t Integer(std::string_view key, std::int64_t fallback, std::int64_t least,
+                       std::int64_t most) const {
+    const std::int64_t value = Integer(key, fallback);
+    if (value >= least && value <= most) return value;
+    throw BadInput("'" + std::string(key) + "' must be " + std::to_string(least) + " to " +
+                   std::to_string(most) + ", is " + std::to_string(value));
+  }
   double Number(std::string_view key, double fallback) const { return Find(key) ? Number(key) : fallback; }
   std::string Text(std::string_view key, std::string_view fallback) const {
     return Find(key) ? Text(key) : std::string(fallback);

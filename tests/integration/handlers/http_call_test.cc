@@ -30,6 +30,14 @@ TEST_F(HttpCallTest, PostsTheParametersWithTheIdempotencyKey) {
   EXPECT_THAT(request, HasSubstr(R"("Authorization": "Bearer t0ken")"));
 }
 
+TEST_F(HttpCallTest, AContentTypeOfOnesOwnIsTheOnlyOne) {
+  EXPECT_EQ(Post("/200", R"(,"headers":{"content-type":"application/cloudevents+json"})").text,
+            "200: answer");
+  const std::string request = server_.NextLine();
+  EXPECT_THAT(request, HasSubstr(R"("content-type": "application/cloudevents+json")"));
+  EXPECT_THAT(request, Not(HasSubstr("application/json")));
+}
+
 TEST_F(HttpCallTest, ABinaryAnswerIsMadeHarmless) { EXPECT_EQ(Post("/201").text, R"(201: hello\x00\xff)"); }
 
 TEST_F(HttpCallTest, StatusesBecomeOutcomes) {
@@ -102,6 +110,10 @@ TEST_F(HttpCallTest, AStopEndsTheCall) {
 TEST_F(HttpCallTest, OptionsThatCannotWorkAreRefused) {
   EXPECT_THAT(Open("http_call", "{}").error().message, HasSubstr("'url' is missing"));
   EXPECT_THAT(Open("http_call", R"({"url":"file:///etc/passwd"})").error().message, HasSubstr("http://"));
+  EXPECT_THAT(Open("http_call", R"({"url":"http://a/","timeout_ms":0})").error().message,
+              HasSubstr("'timeout_ms' must be 1 to 86400000, is 0"));
+  EXPECT_THAT(Open("http_call", R"({"url":"http://a/","headers":{"idempotency-key":"x"}})").error().message,
+              HasSubstr("each task has its own"));
   const auto broken = Open("http_call", R"({"url":"http://a/"})", {{"bearer_token", "s3cret\r\nX: y"}});
   ASSERT_FALSE(broken.has_value());
   EXPECT_THAT(broken.error().message, Not(HasSubstr("s3cret")));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <optional>
 
 #include "tests/integration/handlers/script_server.h"
@@ -81,6 +82,20 @@ TEST_F(SendMailTest, RepliesBecomeOutcomes) {
   const Outcome spam = Send(R"({"to":"ann@example.org","subject":"spam","name":"b"})");
   EXPECT_EQ(spam.kind, OutcomeKind::Fail) << spam.text;
   EXPECT_EQ(spam.error_class, "smtp_554");
+}
+
+// It has the mail: nothing that comes after may have it sent again, or keep the thread.
+TEST_F(SendMailTest, AServerThatTakesTheMailAndThenSaysNothingHasTakenIt) {
+  ScriptServer silent("smtp_server.py", {"--silent-after-mail"});
+  const auto before = std::chrono::steady_clock::now();
+  const Outcome outcome =
+      Run("send_mail",
+          R"({"server":")" + silent.Address() +
+              R"(","security":"none","from":"shop@example.org","subject":"x","body":"y"})",
+          R"({"to":"ann@example.org"})");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+  EXPECT_THAT(silent.NextLine(), HasSubstr(R"("to": ["ann@example.org"])"));
 }
 
 TEST_F(SendMailTest, AServerThatIsAwayIsRetried) {

@@ -1,7 +1,8 @@
 """An SMTP server on a free port for send_mail's tests. Prints its port, then one JSON line per mail accepted.
 
 Usage: smtp_server.py [--security none|starttls|tls --certificate FILE --key FILE --login USER:PASSWORD]
-With a login nobody sends a mail without it; with TLS, nobody without TLS.
+                      [--silent-after-mail]
+With a login nobody sends a mail without it; with TLS, nobody without TLS. A silent one never answers QUIT.
 """
 import argparse
 import asyncio
@@ -12,6 +13,14 @@ from aiosmtpd.smtp import SMTP, AuthResult
 
 
 class Mailbox:
+    def __init__(self, silent):
+        self.silent = silent
+
+    async def handle_QUIT(self, server, session, envelope):
+        if self.silent:
+            await asyncio.Event().wait()
+        return "221 Bye"
+
     async def handle_RCPT(self, server, session, envelope, address, options):
         if address.startswith("nobody@"):
             return "550 no such mailbox here"
@@ -38,6 +47,7 @@ def read_arguments():
     parser.add_argument("--certificate")
     parser.add_argument("--key")
     parser.add_argument("--login")
+    parser.add_argument("--silent-after-mail", action="store_true")
     return parser.parse_args()
 
 
@@ -62,7 +72,7 @@ async def main(arguments):
         context.load_cert_chain(arguments.certificate, arguments.key)
     options = options_of(arguments, context)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SMTP(Mailbox(), **options), "127.0.0.1", 0,
+    server = await loop.create_server(lambda: SMTP(Mailbox(arguments.silent_after_mail), **options), "127.0.0.1", 0,
                                       ssl=context if arguments.security == "tls" else None)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()

@@ -57,7 +57,19 @@ TEST_F(ExecTest, ExitCodesBecomeOutcomes) {
   EXPECT_EQ(three.error_class, "exit_3");
   EXPECT_EQ(three.text, "the program ended with code 3: no such image");
   EXPECT_EQ(RunScript("exit 3", R"(,"fail_on":[2,3])").kind, OutcomeKind::Fail);
-  EXPECT_EQ(RunScript("kill -SEGV $$").error_class, "killed");
+}
+
+TEST_F(ExecTest, ACodeBeyond128IsNoSignal) {
+  const Outcome last = RunScript("exit 255");
+  EXPECT_EQ(last.error_class, "exit_255");
+  EXPECT_EQ(last.text, "the program ended with code 255");
+  EXPECT_EQ(RunScript("exit 143", R"(,"fail_on":[143])").kind, OutcomeKind::Fail);
+  for (const char* signal : {"SEGV", "TERM", "KILL", "USR1"}) {
+    const Outcome killed = RunScript("kill -" + std::string(signal) + " $$");
+    EXPECT_EQ(killed.error_class, "killed") << signal;
+    EXPECT_THAT(killed.text, HasSubstr("by signal ")) << signal;
+  }
+  EXPECT_EQ(RunScript("kill -SEGV $$").text, "the program was killed by signal 11");
 }
 
 TEST_F(ExecTest, AProgramMayStateItsOutcome) {
@@ -141,6 +153,18 @@ TEST_F(ExecTest, TheEnvironmentIsWhatTheOptionsName) {
   EXPECT_EQ(outcome.text, "-red-t0");
 }
 
+// A program that looks for the first of two would not find what the options say.
+TEST_F(ExecTest, WhatTheOptionsNameGoesOverTheWorkersOwn) {
+  ::setenv("TZ", "UTC", 1);
+  const Outcome outcome = Run(
+      "exec",
+      Shell("cat /proc/$$/environ | tr '\\0' '\\n' | grep -e ^TZ= -e ^LANG= | xargs",
+            R"(,"environment":{"TZ":"Europe/Berlin","LANG":"C"},"secret_environment":{"LANG":"language"})"),
+      "{}", {{"language", "de"}});
+  EXPECT_EQ(outcome.text, "LANG=de TZ=Europe/Berlin");
+  ::unsetenv("TZ");
+}
+
 TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
   EXPECT_THAT(Open("exec", "{}").error().message, HasSubstr("'program' is missing"));
   EXPECT_THAT(Open("exec", Shell("true", R"(,"arguments":["4"])")).error().message,
@@ -149,6 +173,10 @@ TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
   EXPECT_THAT(Open("exec", R"({"program":"/no/such"})").error().message, HasSubstr("'/no/such'"));
   EXPECT_THAT(Open("exec", Shell("true", R"(,"secret_environment":{"A":"b"})")).error().message,
               HasSubstr("the secret 'b' is missing"));
+  EXPECT_THAT(Open("exec", Shell("true", R"(,"fail_on":[256])")).error().message,
+              HasSubstr("'fail_on' is of exit codes, 1 to 255, and has 256"));
+  EXPECT_THAT(Open("exec", Shell("true", R"(,"grace_ms":-1)")).error().message,
+              HasSubstr("'grace_ms' must be 0 to 3600000, is -1"));
 }
 
 // A real worker's death: a process that runs a program is killed, and the program's whole group goes with it.
