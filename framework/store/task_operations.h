@@ -108,12 +108,19 @@ inline constexpr std::size_t kMaxPauseName = 190;
 inline constexpr std::size_t kMaxReason = 500;  // bytes; longer ones are cut
 
 // Who changes tasks, and as part of what. The audit gets a row for each task; with `act`, which says what
-// chose them, one row for all tasks of a call, with that text and their ids.
+// chose them, one row for all tasks of a call, with that text and their ids. Where they were chosen by their
+// `state`, one that has left it since is left alone.
 struct Author {
   Author(const char* who) : name(who) {}                                                          // NOLINT
   Author(std::string who, std::string what = {}) : name(std::move(who)), act(std::move(what)) {}  // NOLINT
   std::string name;
   std::string act;
+  std::optional<TaskState> state;
+};
+
+struct ChangedTask {
+  std::uint64_t id = 0;
+  TaskState before = TaskState::Waiting;
 };
 
 // What somebody did, by the audit.
@@ -156,18 +163,17 @@ class TaskOperations {
   // `deadline` has passed.
   virtual Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
                                   std::uint64_t limit, BootTime deadline) = 0;
-  // At most kMaxBatchRows ids; returns those that it changed, which are those that StateAfter says (see
-  // framework/task/task_action.h); what it changed and its rows of millrace_audit are one transaction. Not
-  // for an edit.
-  virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
-                                                   std::span<const std::uint64_t> ids,
-                                                   const Author& author) = 0;
+  // At most kMaxBatchRows ids; returns those that it changed, by id, which are those that StateAfter says
+  // (see framework/task/task_action.h); what it changed and its rows of millrace_audit are one transaction.
+  // Not for an edit.
+  virtual Result<std::vector<ChangedTask>> Apply(TaskAction action, const TableName& table,
+                                                 std::span<const std::uint64_t> ids,
+                                                 const Author& author) = 0;
   // The same for an edit, which leaves those alone that are so already or would expire before they are due,
   // and of failed ones sets neither time. Invalid for one that Validate refuses, and for params that are no
   // JSON.
-  virtual Result<std::vector<std::uint64_t>> Edit(const TaskEdit& edit, const TableName& table,
-                                                  std::span<const std::uint64_t> ids,
-                                                  const Author& author) = 0;
+  virtual Result<std::vector<ChangedTask>> Edit(const TaskEdit& edit, const TableName& table,
+                                                std::span<const std::uint64_t> ids, const Author& author) = 0;
   // Who did this to the task last, among the last acts of the audit (20,000 rows); nullopt: nobody of them.
   virtual Result<std::optional<ActRecord>> LastAct(TaskAction action, const TaskKey& key) = 0;
   // Of a waiting task. By the due index, at most kAheadBound rows of each urgency.

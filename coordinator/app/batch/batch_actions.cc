@@ -152,16 +152,15 @@ Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name
     const BootTime begun = BootClock::now();
     BOOST_OUTCOME_TRY(page, batches->Walk(part.table, *after, kMaxBatchRows));
     after = page.next;
-    std::vector<std::uint64_t> waiting;
-    std::vector<std::uint64_t> running;
+    std::vector<std::uint64_t> ids;
     for (const BatchRow& row : page.rows) {
-      if (row.batch == name) (row.state == TaskState::Running ? running : waiting).push_back(row.id);
+      if (row.batch == name) ids.push_back(row.id);
     }
-    TaskOperations& operations = open.Operations(part.shard);
-    BOOST_OUTCOME_TRY(ended, ApplyStep(operations, TaskAction::Cancel, {}, part.table, waiting, author));
-    BOOST_OUTCOME_TRY(asked, ApplyStep(operations, TaskAction::Cancel, {}, part.table, running, author));
-    sum.cancelled += ended.size();
-    sum.asked += asked.size();
+    BOOST_OUTCOME_TRY(
+        changed, ApplyStep(open.Operations(part.shard), TaskAction::Cancel, {}, part.table, ids, author));
+    const std::uint64_t running = CountRunning(changed);
+    sum.cancelled += changed.size() - running;
+    sum.asked += running;
     line.Show(WithCommas(sum.cancelled) + " cancelled, " + WithCommas(sum.asked) + " asked to stop",
               BootClock::now());
     if (after && !page.rows.empty()) RestUnlessStopped(BootClock::now() - begun);

@@ -197,7 +197,7 @@ Status ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskEd
                                  : operations.Apply(options.action, name.key.table, ids, Actor()));
   if (!changed.empty()) {
     ++acted.changed;
-    acted.asked += options.action == TaskAction::Cancel && before->state == TaskState::Running ? 1 : 0;
+    acted.asked += CountRunning(changed);
     return {};
   }
   // Looked at again: it may have been claimed, or have ended, since the first look.

@@ -120,9 +120,15 @@ Result<BulkPreview> PreviewBulk(TaskShards& open, const BulkAct& act) {
 
 std::string ActText(const std::string& what) { return what + " (act " + Random::FromSystem().Hex(8) + ")"; }
 
-Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, TaskAction action,
-                                             const TaskEdit& edit, const TableName& table,
-                                             const std::vector<std::uint64_t>& ids, const Author& author) {
+std::uint64_t CountRunning(std::span<const ChangedTask> changed) {
+  return static_cast<std::uint64_t>(
+      std::count_if(changed.begin(), changed.end(),
+                    [](const ChangedTask& task) { return task.before == TaskState::Running; }));
+}
+
+Result<std::vector<ChangedTask>> ApplyStep(TaskOperations& operations, TaskAction action,
+                                           const TaskEdit& edit, const TableName& table,
+                                           const std::vector<std::uint64_t>& ids, const Author& author) {
   for (int attempt = 1;; ++attempt) {
     auto changed = action == TaskAction::Edit ? operations.Edit(edit, table, ids, author)
                                               : operations.Apply(action, table, ids, author);
@@ -134,15 +140,12 @@ Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, TaskAct
 Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPreview& preview) {
   BulkResult result;
   const Pace pace(act.per_second, kMaxBatchRows);
-  const Author author(Actor(), ActText("all that match " + act.filter_text));
+  Author author(Actor(), ActText("all that match " + act.filter_text));
+  author.state = act.filter.state;
   Progress progress(ErrorIsTerminal() && !act.choice.common.json, act, preview);
   const PageVisitor change = [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
     std::vector<std::uint64_t> ids;
-    std::vector<std::uint64_t> running;  // sorted, as the page is
-    for (const TaskRecord& record : records) {
-      ids.push_back(record.task.key.id);
-      if (record.task.state == TaskState::Running) running.push_back(ids.back());
-    }
+    for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
     const BootTime began = BootClock::now();
     auto done = ApplyStep(open.Operations(shard), act.action, act.edit, table, ids, author);
     if (!done) {
@@ -150,8 +153,7 @@ Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPrevi
                                          " were changed before: " + AgainOf(act.action));
     }
     result.changed += done->size();
-    for (const std::uint64_t id : *done)
-      result.asked += std::binary_search(running.begin(), running.end(), id) ? 1 : 0;
+    result.asked += CountRunning(*done);
     progress.Show(result.changed);
     RestUnlessStopped(pace.Rest(done->size(), began, BootClock::now()));
     return true;

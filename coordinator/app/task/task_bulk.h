@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,10 +50,13 @@ struct BulkResult {
 // What `Author::act` says of an act on many: `all that match …`, with a word that only its steps share.
 std::string ActText(const std::string& what);
 
+// Of tasks that were cancelled: those that ran, and so were asked to stop.
+std::uint64_t CountRunning(std::span<const ChangedTask> changed);
+
 // One step: one transaction, with one row of the audit. A lock wait is tried again.
-Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, TaskAction action,
-                                             const TaskEdit& edit, const TableName& table,
-                                             const std::vector<std::uint64_t>& ids, const Author& author);
+Result<std::vector<ChangedTask>> ApplyStep(TaskOperations& operations, TaskAction action,
+                                           const TaskEdit& edit, const TableName& table,
+                                           const std::vector<std::uint64_t>& ids, const Author& author);
 
 // Each step is one transaction, with one row of the audit. A lock wait is tried again. An error says how many
 // tasks were changed before.

@@ -52,15 +52,23 @@ struct NewTime {
 // One action on the rows of one table, within one transaction.
 class Action {
  public:
-  // `edit` is that of TaskAction::Edit, which comes of many tasks where `many` is set.
+  // `edit` is that of TaskAction::Edit.
   Action(Connection& db, TaskAction action, const TableName& table, std::span<const std::uint64_t> ids,
-         const TaskEdit& edit = {}, bool many = false)
-      : db_(db), action_(action), table_(table), ids_(List(Sorted(ids))), edit_(edit), many_(many) {
-    for (const TaskState state : StatesFor(action))
+         const Author& author, const TaskEdit& edit)
+      : db_(db),
+        action_(action),
+        table_(table),
+        ids_(List(Sorted(ids))),
+        edit_(edit),
+        many_(!author.act.empty()) {
+    for (const TaskState state : StatesFor(action)) {
+      if (author.state && state != *author.state) continue;
       states_ += (states_.empty() ? "" : ",") + std::to_string(static_cast<int>(state));
+    }
   }
 
   Status Do() {
+    if (states_.empty()) return {};
     const bool only_switches = action_ == TaskAction::Hold || action_ == TaskAction::Release;
     if (action_ == TaskAction::Edit) return Edit();
     BOOST_OUTCOME_TRYV(only_switches ? Switch() : action_ == TaskAction::Retry ? Retry() : Cancel());
@@ -270,10 +278,10 @@ std::string ChangeText(const TaskEdit& edit) {
   return text;
 }
 
-Result<std::vector<std::uint64_t>> Act(Connection& db, TaskAction action, const TaskEdit& edit,
-                                       const TableName& table, std::span<const std::uint64_t> ids,
-                                       const Author& author) {
-  std::vector<std::uint64_t> changed;
+Result<std::vector<ChangedTask>> Act(Connection& db, TaskAction action, const TaskEdit& edit,
+                                     const TableName& table, std::span<const std::uint64_t> ids,
+                                     const Author& author) {
+  std::vector<ChangedTask> changed;
   if (action == TaskAction::Edit) {
     BOOST_OUTCOME_TRYV(Validate(edit));
   }
@@ -281,10 +289,10 @@ Result<std::vector<std::uint64_t>> Act(Connection& db, TaskAction action, const 
   BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
   Transaction transaction(db);
   BOOST_OUTCOME_TRYV(transaction.Begin());
-  Action run(db, action, table, ids, edit, !author.act.empty());
+  Action run(db, action, table, ids, author, edit);
   BOOST_OUTCOME_TRYV(run.Do());
   if (run.changed().empty()) return changed;
-  for (const auto& [id, before] : run.changed()) changed.push_back(id);
+  for (const auto& [id, before] : run.changed()) changed.push_back({id, before.state});
   BOOST_OUTCOME_TRYV(NoteAct(db, author, action, table, run.changed(), ChangeText(edit)));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return changed;
@@ -292,15 +300,15 @@ Result<std::vector<std::uint64_t>> Act(Connection& db, TaskAction action, const 
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> SqlTaskOperations::Apply(TaskAction action, const TableName& table,
-                                                            std::span<const std::uint64_t> ids,
-                                                            const Author& author) {
+Result<std::vector<ChangedTask>> SqlTaskOperations::Apply(TaskAction action, const TableName& table,
+                                                          std::span<const std::uint64_t> ids,
+                                                          const Author& author) {
   return Act(db_, action, {}, table, ids, author);
 }
 
-Result<std::vector<std::uint64_t>> SqlTaskOperations::Edit(const TaskEdit& edit, const TableName& table,
-                                                           std::span<const std::uint64_t> ids,
-                                                           const Author& author) {
+Result<std::vector<ChangedTask>> SqlTaskOperations::Edit(const TaskEdit& edit, const TableName& table,
+                                                         std::span<const std::uint64_t> ids,
+                                                         const Author& author) {
   return Act(db_, TaskAction::Edit, edit, table, ids, author);
 }
 

@@ -24,10 +24,10 @@ class SqlTaskOperations final : public TaskOperations {
                         std::size_t limit) override;
   Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
                           std::uint64_t limit, BootTime deadline) override;
-  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
-                                           std::span<const std::uint64_t> ids, const Author& author) override;
-  Result<std::vector<std::uint64_t>> Edit(const TaskEdit& edit, const TableName& table,
-                                          std::span<const std::uint64_t> ids, const Author& author) override;
+  Result<std::vector<ChangedTask>> Apply(TaskAction action, const TableName& table,
+                                         std::span<const std::uint64_t> ids, const Author& author) override;
+  Result<std::vector<ChangedTask>> Edit(const TaskEdit& edit, const TableName& table,
+                                        std::span<const std::uint64_t> ids, const Author& author) override;
   Result<std::optional<ActRecord>> LastAct(TaskAction action, const TaskKey& key) override;
   Result<AheadCount> Ahead(const Task& task) override;
   Result<bool> SetPause(const std::string& what, const std::string& actor, bool on,

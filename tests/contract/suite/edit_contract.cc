@@ -23,7 +23,7 @@ using Ids = std::vector<std::uint64_t>;
 Ids Edited(StoreTest& test, const TaskEdit& edit, Ids ids, const Author& author = "me") {
   auto changed = test.operations().Edit(edit, "tasks", ids, author);
   EXPECT_TRUE(changed) << changed.error().message;
-  return changed ? *changed : Ids{};
+  return changed ? IdsOf(*changed) : Ids{};
 }
 
 Ids Listed(StoreTest& test, const TaskFilter& filter) {
@@ -226,7 +226,8 @@ TEST_P(ScannedContract, EachMeetingOfAnEditAndAClaimHasOneWinner) {
   std::thread editor([&] {
     for (const std::uint64_t id : ids) {
       auto done = operations->Edit({.params = R"({"edited":1})"}, "tasks", Ids{id}, "me");
-      if (done) edited.insert(edited.end(), done->begin(), done->end());
+      if (!done) continue;
+      for (const ChangedTask& task : *done) edited.push_back(task.id);
     }
   });
   std::map<std::uint64_t, std::string> claimed;

@@ -15,7 +15,7 @@ using To = Settlement::To;
 std::vector<std::uint64_t> Act(StoreTest& test, TaskAction action, std::vector<std::uint64_t> ids) {
   auto changed = test.operations().Apply(action, "tasks", ids, "me");
   EXPECT_TRUE(changed) << changed.error().message;
-  return changed ? *changed : std::vector<std::uint64_t>{};
+  return changed ? IdsOf(*changed) : std::vector<std::uint64_t>{};
 }
 
 // The ids of all pages, with pages of two.
@@ -368,6 +368,38 @@ TEST_P(StoreContract, CancelEndsWhatWaitsOrFailedAndAsksWhatRuns) {
   EXPECT_EQ(total.cancelled, 3U);
   EXPECT_EQ(total.failed, 0U);
   EXPECT_EQ(total.succeeded, 1U);
+}
+
+// Between the look and the act it was claimed: whoever chose what waits did not mean to cut off what runs.
+TEST_P(StoreContract, WhatWasChosenByItsStateIsLeftAloneOnceItHasAnother) {
+  const auto ids = AddDue(2);
+  const auto held = Add({.slice = 1, .state = 3});
+  ClaimOne(ids[0]);
+  Author waiting("me", "all that match state=waiting");
+  waiting.state = TaskState::Waiting;
+  const std::vector<std::uint64_t> chosen{ids[0], ids[1], held};
+  auto cancelled = operations().Apply(TaskAction::Cancel, "tasks", chosen, waiting);
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_EQ(IdsOf(*cancelled), std::vector{ids[1]});
+  EXPECT_FALSE(Get(ids[0]).task.cancel);
+  EXPECT_EQ(StateOf(held), TaskState::Held);
+  auto edited = operations().Edit({.priority = 1}, "tasks", chosen, waiting);
+  ASSERT_TRUE(edited) << edited.error().message;
+  EXPECT_TRUE(edited->empty());
+  waiting.state = TaskState::Succeeded;
+  auto none = operations().Apply(TaskAction::Cancel, "tasks", chosen, waiting);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->empty());
+}
+
+TEST_P(StoreContract, AnActTellsWhatItsTasksWere) {
+  const auto ids = AddDue(2);
+  ClaimOne(ids[1]);
+  auto changed = operations().Apply(TaskAction::Cancel, "tasks", ids, "me");
+  ASSERT_TRUE(changed) << changed.error().message;
+  ASSERT_EQ(IdsOf(*changed), ids);
+  EXPECT_EQ((*changed)[0].before, TaskState::Waiting);
+  EXPECT_EQ((*changed)[1].before, TaskState::Running);
 }
 
 TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {

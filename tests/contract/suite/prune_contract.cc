@@ -137,7 +137,8 @@ TEST_P(StoreContract, EachMeetingOfAReleaseAndTheEndOfAHoldHasOneWinner) {
   std::thread releaser([&] {
     for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
       const auto done = people->Apply(TaskAction::Release, "tasks", std::span(&*id, 1), "me");
-      if (done) released.insert(released.end(), done->begin(), done->end());
+      if (!done) continue;
+      for (const ChangedTask& task : *done) released.push_back(task.id);
     }
   });
   const auto pruning = store().OpenPruning();

@@ -81,6 +81,12 @@ TaskRecord StoreTest::Get(std::uint64_t id, const TableName& table) {
   return Take(operations_->Get({table, id}), "Get");
 }
 
+std::vector<std::uint64_t> IdsOf(const std::vector<ChangedTask>& changed) {
+  std::vector<std::uint64_t> ids;
+  for (const ChangedTask& task : changed) ids.push_back(task.id);
+  return ids;
+}
+
 UpgradeCalls AtOnce() {
   return {.pause = [](Micros) {}, .step = [](const UpgradeStep&) {}};
 }
