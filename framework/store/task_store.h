@@ -197,7 +197,8 @@ class TaskStore {
   virtual Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) = 0;
 
   // Enters or confirms the keys of claimed tasks (those with a biz_key) in the ledger. `tasks` are of one
-  // table and run under `incarnation`. A task that is no longer this incarnation's has no verdict.
+  // table and run under `incarnation`. A task that is no longer this incarnation's has no verdict, nor has
+  // one whose key somebody has locked.
   virtual Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
                                                       std::span<const Task> tasks) = 0;
 

@@ -52,8 +52,9 @@ class Settler {
   Status Halves(const Batch& batch, int depth);
   // True: committed. False: refused.
   Result<bool> Once(const Batch& batch);
-  // Those of the batch that still run and that nobody else has locked.
+  // Those of the batch that still run and that nobody else has locked, neither them nor their keys.
   Result<Batch> Free(const Batch& batch);
+  Status DropLockedKeys(Batch& batch);
   Status Probe(Batch& batch, const std::set<TaskKey>& busy);
 
   void Note(const Settlement* one, SettleVerdict verdict, std::string error = {}) {
@@ -153,13 +154,25 @@ Result<Batch> Settler::Free(const Batch& batch) {
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
                        [&](const Row& row) { free.push_back(rows[row.Number(1)]); }));
   }
+  BOOST_OUTCOME_TRYV(DropLockedKeys(free));
   return free;
 }
 
-// Somebody holds a row of ours (a person's edit, a rescue that waits): the others need not wait for it.
+Status Settler::DropLockedKeys(Batch& batch) {
+  std::vector<sql::LedgerKey> keys;
+  for (const Settlement* one : batch) {
+    if (!one->biz_key.empty()) keys.emplace_back(one->handler, one->biz_key);
+  }
+  BOOST_OUTCOME_TRY(locked, sql::LockedKeys(session_, keys));
+  std::erase_if(batch, [&](const Settlement* one) { return locked.contains({one->handler, one->biz_key}); });
+  return {};
+}
+
+// Somebody holds a row of ours (a person's edit, a rescue that waits), or its key, since he has met that as a
+// duplicate: the others need not wait for it.
 Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
   BOOST_OUTCOME_TRY(free, Free(batch));
-  if (free.size() == batch.size()) return Fail(conflict);  // the lock is on a key or a counter
+  if (free.size() == batch.size()) return Fail(conflict);  // the lock is on a counter
   return Step(free, 1);
 }
 

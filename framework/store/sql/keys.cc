@@ -87,6 +87,16 @@ Result<LedgerEntries> ReadEntries(Connection& db, const std::vector<LedgerKey>& 
   return entries;
 }
 
+Result<std::set<LedgerKey>> LockedKeys(Connection& db, const std::vector<LedgerKey>& keys) {
+  std::set<LedgerKey> locked;
+  BOOST_OUTCOME_TRY(all, ReadEntries(db, keys, ""));
+  BOOST_OUTCOME_TRY(free, ReadEntries(db, keys, "$free"));
+  for (const auto& [key, entry] : all) {
+    if (!free.contains(key)) locked.insert(key);
+  }
+  return locked;
+}
+
 Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& entries) {
   std::vector<TaskKey> open;
   for (const auto& [key, entry] : entries) {

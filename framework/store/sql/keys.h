@@ -35,8 +35,11 @@ Status KeepKnown(Connection& db, std::set<TableName>& tables);
 using LedgerEntries = std::map<LedgerKey, LedgerEntry>;
 
 // The entries of these keys. At most kMaxBatchRows keys. `lock` is what the dialect has for the end of a
-// SELECT: $lock, $share, or nothing.
+// SELECT: $lock, $share, $free, or nothing.
 Result<LedgerEntries> ReadEntries(Connection& db, const std::vector<LedgerKey>& keys, std::string_view lock);
+// Those of the keys whose entry somebody else has locked: whoever has met it as a duplicate, as long as his
+// transaction lasts.
+Result<std::set<LedgerKey>> LockedKeys(Connection& db, const std::vector<LedgerKey>& keys);
 // Those that may be taken over: their task is in no pool and never ended, or their time has passed.
 Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& entries);
 // Removes those, from `entries` too.

@@ -7,6 +7,22 @@
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {
+namespace {
+
+// Takes out the tasks whose keys somebody has locked.
+Status LeaveLocked(Connection& db, KeyEntries& keys, std::vector<std::uint64_t>& ids) {
+  std::vector<LedgerKey> names;
+  for (const KeyEntry& entry : keys) names.emplace_back(entry.handler, entry.key);
+  BOOST_OUTCOME_TRY(locked, LockedKeys(db, names));
+  const auto is_locked = [&](const KeyEntry& entry) { return locked.contains({entry.handler, entry.key}); };
+  for (const KeyEntry& entry : keys) {
+    if (is_locked(entry)) std::erase(ids, entry.task.id);
+  }
+  std::erase_if(keys, is_locked);
+  return {};
+}
+
+}  // namespace
 
 Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& request) {
   std::vector<std::uint64_t> rescued;
@@ -17,7 +33,8 @@ Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& req
   BOOST_OUTCOME_TRYV(transaction.Begin());
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer, "$share"));
   if (alive) return rescued;
-  // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
+  // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep, and so
+  // are those whose keys are held.
   KeyEntries keys;
   BOOST_OUTCOME_TRYV(db_.Query("SELECT id,handler,biz_key FROM " + request.table + "$primary WHERE id IN (" +
                                    List(Sorted(request.ids)) +
@@ -27,6 +44,7 @@ Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& req
                                  if (!row.Null(3))
                                    keys.push_back({row.Text(2), row.Text(3), {request.table, row.Number(1)}});
                                }));
+  BOOST_OUTCOME_TRYV(LeaveLocked(db_, keys, rescued));
   if (rescued.empty()) return rescued;
   const std::string in = " WHERE id IN (" + List(rescued) + ")";
   // Nobody can tell whether their handlers were called.

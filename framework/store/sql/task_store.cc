@@ -206,8 +206,17 @@ Result<std::vector<KeyVerdict>> SqlTaskStore::ConfirmKeys(const std::string& inc
     }
   }
   if (others.empty()) return verdicts;
-  BOOST_OUTCOME_TRY(entered, EnterKeys(db_, claimer.number, others));
-  verdicts.insert(verdicts.end(), entered.begin(), entered.end());
+  auto entered = EnterKeys(db_, claimer.number, others);
+  if (!entered && entered.error().code == ErrorCode::Conflict) {
+    std::vector<LedgerKey> keys;
+    for (const Task& task : others) keys.emplace_back(task.handler, task.biz_key);
+    BOOST_OUTCOME_TRY(locked, LockedKeys(db_, keys));
+    if (locked.empty()) return Fail(entered.error());
+    std::erase_if(others, [&](const Task& task) { return locked.contains({task.handler, task.biz_key}); });
+    entered = others.empty() ? std::vector<KeyVerdict>() : EnterKeys(db_, claimer.number, others);
+  }
+  if (!entered) return Fail(entered.error());
+  verdicts.insert(verdicts.end(), entered->begin(), entered->end());
   return verdicts;
 }
 

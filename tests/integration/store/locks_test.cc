@@ -55,6 +55,59 @@ TEST_F(MysqlLocks, LockedRowDoesNotHoldUpTheSettleOfTheOthers) {
   EXPECT_EQ(Count("tasks_done"), 1001U);
 }
 
+// Whoever has met a key as a duplicate keeps it locked until the end of his transaction.
+constexpr const char* kMeet =
+    "SELECT entered_at FROM tasks_keys WHERE handler='noop' AND biz_key='k' LOCK IN SHARE MODE";
+
+TEST_F(MysqlLocks, ALockedKeyHoldsUpItsOwnTaskAlone) {
+  const std::vector<NewTask> tasks{
+      {.handler = "noop", .biz_key = "k"}, {.handler = "noop", .biz_key = "free"}, {.handler = "noop"}};
+  const auto report = direct_->OpenOperations()->Submit("tasks", tasks);
+  ASSERT_TRUE(report) << report.error().message;
+  const auto claimed = Claim(*tasks_, report->ids);
+  ASSERT_EQ(claimed.size(), 3U);
+  ASSERT_EQ(claimed[0].biz_key, "k");
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask(kMeet);
+  auto settled = tasks_->Settle("w.1", Succeeded(claimed));
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts,
+            (std::vector{SettleVerdict::Busy, SettleVerdict::Settled, SettleVerdict::Settled}));
+  const auto again = std::chrono::steady_clock::now();
+  const auto more = Claim(*tasks_, Add(1));
+  settled = tasks_->Settle("w.1", std::vector{Succeeded(claimed[0]), Succeeded(more[0])});
+  EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::milliseconds(900))
+      << "nobody waits for it";
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, (std::vector{SettleVerdict::Busy, SettleVerdict::Settled}));
+  // Its worker dies: the others that it had are not kept back either.
+  const auto left = Claim(*tasks_, Add(1));
+  ASSERT_TRUE(direct_->OpenIncarnations()->Retire("w.1").value());
+  const auto rescued = tasks_->Rescue({"tasks", "w.1", 1, {claimed[0].key.id, left[0].key.id}});
+  ASSERT_TRUE(rescued) << rescued.error().message;
+  EXPECT_EQ(*rescued, std::vector{left[0].key.id});
+  other.Ask("COMMIT");
+  EXPECT_EQ(tasks_->Rescue({"tasks", "w.1", 1, {claimed[0].key.id}}).value(), std::vector{claimed[0].key.id});
+}
+
+TEST_F(MysqlLocks, ALockedKeyOfAPlainRowKeepsThatOneWaitingAlone) {
+  for (const char* key : {"k", "free"})
+    sql_->Ask("INSERT INTO tasks (handler,biz_key) VALUES ('noop','" + std::string(key) + "')");
+  sql_->Ask("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id) VALUES ('noop','k','tasks',999)");
+  const auto claimed = Claim(*tasks_, {1, 2});
+  ASSERT_EQ(claimed.size(), 2U);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask(kMeet);
+  const auto confirmed = tasks_->ConfirmKeys("w.1", claimed);
+  ASSERT_TRUE(confirmed) << confirmed.error().message;
+  ASSERT_EQ(confirmed->size(), 1U);
+  EXPECT_EQ((*confirmed)[0].task, claimed[1].key);
+  EXPECT_TRUE((*confirmed)[0].mine);
+  other.Ask("COMMIT");
+}
+
 TEST_F(MysqlLocks, LockedRowHoldsUpNeitherCancelsNorTheProgressOfTheOthers) {
   const auto claimed = Claim(*tasks_, Add(3));
   sql_->Ask("UPDATE tasks SET cancel=1 WHERE id=" + std::to_string(claimed[2].key.id));
