@@ -36,13 +36,16 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     view.error = map.error().message;
   } else {
     schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
-    if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
+    // A strand that scans nothing has asked nobody. The moment of the answer, not of the question: the
+    // store's clock taken for further than it is would end tasks before their time.
+    const bool told = map->now != WallTime{};
+    if (told) parts_.attempts.NoteClock(asked + cost, map->now);
     look_.full = floor.Empty();
     look_.asked = asked;
     look_.part = part;
     look_.gains = gains;
     look_.map = std::make_shared<const DueMap>(std::move(*map));
-    if (parts_.scope.FollowShard(look_.map->pauses, asked)) pauses_changed_.store(true);
+    if (told && parts_.scope.FollowShard(look_.map->pauses, asked)) pauses_changed_.store(true);
     co_await LookAtRounds(asked, slices);
     shared_.bands.Look(asked, *look_.map);
     ScanCursors::RewindingOf of;

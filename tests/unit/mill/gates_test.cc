@@ -222,6 +222,20 @@ TEST_F(GatesTest, WhoseQueueIsFullAsksForNoShareAndNoPermit) {
   EXPECT_TRUE(worker_.admission().Limits().at("mail").use.wants_rate);
 }
 
+TEST_F(GatesTest, WhoMayNotClaimAsksForNoShareAndNoPermit) {
+  Follow(Limited({.rate = 100}));
+  worker_.admission().FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", {}}}));
+  ASSERT_TRUE(store_.OpenOperations()->Submit("tasks", std::vector<NewTask>{{.handler = "mail"}}));
+  store_.Run("UPDATE tasks SET slice=1");
+  worker_.Pause({"worker:w"});
+  worker_.Work();
+  EXPECT_FALSE(worker_.admission().Limits().at("mail").use.wants_rate);
+  worker_.Pause({});
+  clock_.Advance(seconds(10));
+  worker_.Work();
+  EXPECT_TRUE(worker_.admission().Limits().at("mail").use.wants_rate);
+}
+
 TEST_F(GatesTest, ALimitThatIsRaisedTakesNothingOutOfTheQueue) {
   Follow(Limited({.rate = 100}));
   Claim();

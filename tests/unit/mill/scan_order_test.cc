@@ -389,6 +389,26 @@ TEST_F(ScanOrderTest, WhatAStrandGivesUpIsTakenOverByTheOthers) {
   EXPECT_TRUE(second.seen.empty());
 }
 
+// It has asked nobody: what the others have read of pauses holds.
+TEST_F(ScanOrderTest, AStrandThatScansNothingLiftsNoPause) {
+  NewStore({2, 8});
+  EngineConfig engine;
+  engine.scanners.by = ScannersConfig::By::Table;
+  RoundWorker& worker = Start(engine);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  worker.AddScan();
+  Go(seconds(1));
+  worker.Configure({});  // by shard again
+  ASSERT_TRUE(store_->OpenOperations()->SetPause("handler:paused", "ann", true, ""));
+  Go(seconds(1));
+  worker.runner.most = 5;  // the first one works on what it has found, and looks seldom
+  Submit("busy", 5, 2000, "tasks_000");
+  Submit("paused", 5, 50, "tasks_000");
+  Go(seconds(5));
+  EXPECT_GT(Claimed()["busy"], 300u);
+  EXPECT_EQ(Claimed().count("paused"), 0u);
+}
+
 TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
   NewStore({2, 8});
   RoundWorker& worker = Start({}, {}, true);
