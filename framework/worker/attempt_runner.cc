@@ -164,16 +164,16 @@ Next AttemptRunner::RunOnce(const Round& round) {
   WorkerContext call(clock_, watch_, attempts, transaction, deadline);
   watch_.Begin(attempts, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
-  if (!watch_.Finish()) {
-    transaction.Rollback();
-    return Next::Settle;  // the watchdog has ended them
-  }
   const bool is_over = clock_.Now() >= deadline;
   const auto over = is_over ? std::optional(setup.config.timeout) : std::nullopt;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = AskNextRetry(
         *setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
         Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])), random_.Unit());
+  }
+  if (!watch_.Finish()) {  // not before: NextRetry is foreign code as well, and may hang
+    transaction.Rollback();
+    return Next::Settle;  // the watchdog has ended them
   }
   if (transaction.state() != TransactionState::Idle) WithdrawWithoutPermit(attempts, outcomes);
   CallEnd end = call.transaction().End(outcomes);

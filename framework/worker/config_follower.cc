@@ -51,7 +51,7 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   engine_.SetScans(config->Scans());
   engine_.SetOrder(ScanOrder::Of(*config));
   lanes_.Follow(config);
-  admission_.Follow(config);
+  admission_.Follow(lanes_.WithThreads(*config));
   {
     MutexLock lock(mutex_);
     followed_ = std::move(config);

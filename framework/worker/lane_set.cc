@@ -124,6 +124,18 @@ LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerI
   return {std::move(in_force), std::move(handler), threads};
 }
 
+std::shared_ptr<const Config> LaneSet::WithThreads(const Config& config) const {
+  auto own = std::make_shared<Config>(config);
+  MutexLock lock(mutex_);
+  for (auto& [type, handler] : own->handlers) {
+    const auto entry = entries_.find(type);
+    const bool is_open = entry != entries_.end() && entry->second.handler;
+    handler.concurrency = is_open ? SetupOf(handler, entry->second.handler).threads
+                                  : rules_.concurrency.value_or(handler.concurrency);
+  }
+  return own;
+}
+
 Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const Config& config) const {
   BOOST_OUTCOME_TRY(wanted, Wanted(type, config.HandlerFor(type)));
   BOOST_OUTCOME_TRY(handler, Open(type, wanted));
@@ -217,10 +229,11 @@ void LaneSet::Refresh(const std::string& type, const Config& config, bool again)
     entry.refusal = RefusalOf(opened.error(), config.handlers.contains(type));
     entry.retry = RetryAfter(opened.error(), entry.retry);
   }
+  Entry former;  // goes once nothing is locked
   MutexLock lock(mutex_);
   Entry& known = entries_[type];
   if (known.lane && known.lane != entry.lane) return;  // somebody needed it meanwhile, by this configuration
-  known = std::move(entry);
+  former = std::exchange(known, std::move(entry));
 }
 
 void LaneSet::Reopen(const std::string& type, const HandlerConfig& config, Entry& entry) const {

@@ -59,6 +59,9 @@ class LaneSet final : public Runner {
   // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. May
   // wait likewise; the caller of Follow.
   void LookAgain();
+  // The configuration with the threads that each type has here as its concurrency: what the command line and
+  // the handler's code say, too.
+  std::shared_ptr<const Config> WithThreads(const Config& config) const;
   // What of the configuration in force was refused, and why, by task type.
   HandlerRefusals Refusals() const;
   // Of these the types that can't be run here, since their handler does not open.

@@ -73,6 +73,7 @@ void LaneThread::CloseEndedSessions() {
 }
 
 void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
+  FollowSetup();
   const BootTime now = clock_.Now();
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = *attempts[i];
@@ -83,11 +84,18 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
     recorder_.Begin(slots_[i], attempt.lease->incarnation(), attempt.task.key, attempt.task.attempt);
   }
   MutexLock lock(mutex_);
-  if (setup_ != *calls_) setup_ = *calls_;
   attempts_ = attempts;
   deadline_ = deadline;
   since_ = now;
   state_ = CallState::Running;
+}
+
+// It may be the last one to hold a handler that was replaced, whose end is foreign code: that has neither the
+// lock nor a part of a task's time.
+void LaneThread::FollowSetup() {
+  LaneSetupPtr former;
+  MutexLock lock(mutex_);
+  if (setup_ != *calls_) former = std::exchange(setup_, *calls_);
 }
 
 bool LaneThread::Finish() {

@@ -97,6 +97,7 @@ class LaneThread final : public CallWatch {
   };
   TaskTransaction& SessionFor(const Attempt& attempt, Micros limit);
   void KeepParts(std::vector<CallPart> parts);
+  void FollowSetup();
 
   void NoteRan(BootTime now) MILLRACE_REQUIRES(mutex_);
 

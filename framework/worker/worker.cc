@@ -161,7 +161,7 @@ Status Worker::Body::Start() {
   permits_ = std::make_unique<PermitDriver>(parts_.clock, *lanes_, parts_.metrics);
   admission_.HoldBy(permits_->permits());
   parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
-  admission_.Follow(config);
+  admission_.Follow(lanes_->WithThreads(*config));
   config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_);
   engine::Status started = StartMills();
   if (!started) Undo();

@@ -160,6 +160,50 @@ TEST_F(LaneTest, AThreadThatHangsInAShardWhoseBeatIsLateHasAStandIn) {
   EXPECT_EQ(dead_->NextLanded(), 1u);
 }
 
+// As a plugin's own code does, when it is asked after a failure.
+class HangingRetry final : public HandlerInstance {
+ public:
+  HangingRetry(std::shared_future<void> release, std::atomic<int>& hanging)
+      : release_(std::move(release)), hanging_(hanging) {
+    defaults_.next_retry = true;
+  }
+  std::uint32_t MaxBatch() const override { return 1; }
+  const CodeDefaults& Defaults() const override { return defaults_; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks, CallContext&) override {
+    std::vector<Outcome> outcomes(tasks.size());
+    for (Outcome& outcome : outcomes) outcome.kind = OutcomeKind::Retry;
+    return outcomes;
+  }
+  Outcome NextRetry(const std::string&, const Task&, Outcome failed, std::uint32_t, Micros) override {
+    ++hanging_;
+    release_.wait();
+    return failed;
+  }
+
+ private:
+  const std::shared_future<void> release_;
+  std::atomic<int>& hanging_;
+  CodeDefaults defaults_;
+};
+
+TEST_F(LaneTest, AHandlerThatHangsInItsNextRetryIsGivenUpAsWell) {
+  LaneSetup setup;
+  setup.handler = std::make_shared<HangingRetry>(released_future_, hanging_);
+  setup.config = Over(setup.handler->Defaults(), {});
+  setup.config.timeout = seconds(1);
+  setup.threads = 1;
+  lane_->Follow("t", std::move(setup));
+  Push(well_, NewLife(), 1);
+  WaitUntilHanging();
+  clock_.Advance(seconds(3));  // the limit and its grace
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(well_->NextLanded(), 1u);
+  EXPECT_EQ(well_->last().error_class, "timeout");
+  EXPECT_EQ(lane_->Lost(), 1u);
+  Release();
+  EXPECT_TRUE(Eventually([&] { return lane_->Lost() == 0; })) << "it came home";
+}
+
 TEST_F(LaneTest, MoreThreadsStartAtOnce) {
   Push(well_, NewLife(), 1, "hang");
   WaitUntilHanging();

@@ -153,6 +153,7 @@ class WorkerFixture : public ::testing::Test {
     options.state_dir = folder_;
     options.until_idle = until_idle;
     options.partial = partial_;
+    options.concurrency = concurrency_;
     options.doorbell_address = doorbell_address_;
     auto worker = std::make_unique<Worker>(Worker::Parts{clock_, control_, plugins_, metrics_}, options);
     const Status started = worker->Start();
@@ -178,6 +179,7 @@ class WorkerFixture : public ::testing::Test {
   }
 
   bool partial_ = false;
+  std::optional<std::uint32_t> concurrency_;
   std::string doorbell_address_;
   const SystemClock clock_;
   std::string folder_;
