@@ -36,6 +36,18 @@ const ConfigChange* Find(const std::vector<ConfigChange>& history, std::int32_t 
   return found == history.end() ? nullptr : &*found;
 }
 
+std::optional<std::string> TextIn(const std::string& name, const std::string& note) {
+  auto change = ReadChange(name, note);
+  return change ? std::optional(std::move(change->text)) : std::nullopt;
+}
+
+// A node that was removed and made anew counts from 0 again: then the numbers say nothing of the order, and
+// the times tell.
+bool HasBegunAnew(const std::vector<ConfigChange>& history, std::int32_t version) {
+  return std::any_of(history.begin(), history.end(),
+                     [&](const ConfigChange& change) { return change.version > version; });
+}
+
 }  // namespace
 
 std::string SetAt(const TreeNode& node) { return node.set_at == WallTime{} ? "" : FormatTime(node.set_at); }
@@ -73,26 +85,30 @@ const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
   const ConfigChange* present = version ? Find(history, *version) : nullptr;
   // A node that was removed and made anew counts from 0 again: all that is noted came before it.
   const bool known = present != nullptr && present->text == text;
-  std::int32_t from = known ? present->version : 0;
+  const bool by_time = !known || HasBegunAnew(history, *version);
+  const auto earlier = [by_time](const ConfigChange& a, const ConfigChange& b) {
+    return by_time ? a.at < b.at : a.version < b.version;
+  };
   // What a rollback restored may itself have been a rollback; each lies before the one that restores it.
-  while (known && present != nullptr && present->restores && *present->restores < from) {
-    from = *present->restores;
-    present = Find(history, from);
+  ConfigChange from = known ? *present : ConfigChange{};
+  while (from.restores) {
+    const ConfigChange* restored = Find(history, *from.restores);
+    const ConfigChange forgotten{*from.restores, "", "", text};  // of which only the number is left
+    const ConfigChange& next = restored == nullptr ? forgotten : *restored;
+    if (next.text != text || (restored == nullptr && by_time) || !earlier(next, from)) break;
+    from = ConfigChange(next);
   }
   const ConfigChange* before = nullptr;
   for (const ConfigChange& change : history) {
-    if (change.text == text || (known && change.version >= from)) continue;
-    if (before == nullptr || known || change.at >= before->at) before = &change;
+    if (change.text == text || (known && !earlier(change, from))) continue;
+    if (before == nullptr || !earlier(change, *before)) before = &change;
   }
   return before;
 }
 
 const ConfigChange* ChangeJustBefore(const std::vector<ConfigChange>& history,
                                      std::optional<std::int32_t> version, const std::string& text) {
-  // A node that was removed and made anew counts from 0 again: then the times tell.
-  const bool anew = !version || std::any_of(history.begin(), history.end(), [&](const ConfigChange& change) {
-    return change.version > *version;
-  });
+  const bool anew = !version || HasBegunAnew(history, *version);
   const ConfigChange* before = nullptr;
   for (const ConfigChange& change : history) {
     if (version && change.version == *version && change.text == text) continue;
@@ -108,8 +124,9 @@ std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& c
   std::erase_if(noted, [](const std::string& child) { return !IsHistoryName(child); });
   const std::string folder = HistoryFolder(part) + "/";
   const std::string name = HistoryName(change.version);
-  // A node that was removed and made anew counts its versions from 0 again.
+  // A node that was removed and made anew counts its versions from 0 again: the greater ones came before.
   const bool known = std::binary_search(noted.begin(), noted.end(), name);
+  std::rotate(noted.begin(), std::upper_bound(noted.begin(), noted.end(), name), noted.end());
   nlohmann::ordered_json json{{kAt, change.at}, {kBy, change.by}, {kDocument, change.text}};
   if (change.restores) json[kRestores] = *change.restores;
   std::vector<TreeWrite> writes{
@@ -128,13 +145,28 @@ void TrackHistory(TreeMirror& mirror) {
   }
 }
 
+void FollowHistory(TreeMirror& mirror, const std::string& read) {
+  for (const char* part : kConfigParts) {
+    if (read != NodeOf(part)) continue;
+    const TreeNode* node = mirror.Node(read);
+    const bool to_note = node != nullptr && !IsUntouched(*node);
+    mirror.TrackNodesOf(HistoryFolder(part),
+                        to_note ? std::vector{HistoryName(node->version)} : std::vector<std::string>());
+  }
+}
+
 std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std::string>& refused) {
   for (const char* part : kConfigParts) {
     const TreeNode* node = mirror.Node(NodeOf(part));
     const std::vector<std::string>& noted = mirror.List(HistoryFolder(part));
     if (node == nullptr || IsUntouched(*node)) continue;
-    if (std::binary_search(noted.begin(), noted.end(), HistoryName(node->version))) continue;
     auto writes = NoteChange(part, {node->version, SetAt(*node), kUnknownAuthor, node->data}, noted);
+    const std::string name = HistoryName(node->version);
+    if (std::binary_search(noted.begin(), noted.end(), name)) {
+      // Of this node, or of one that was there before it?
+      const TreeNode* note = mirror.Node(HistoryFolder(part) + "/" + name);
+      if (note == nullptr || TextIn(name, note->data) == TextIn(name, writes.front().data)) continue;
+    }
     if (writes.front().data.size() > kLongest) continue;
     if (mirror.Node(HistoryFolder(part)) == nullptr) {
       writes.insert(writes.begin(), {TreeWrite::Kind::Create, HistoryFolder(part)});

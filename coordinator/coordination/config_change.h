@@ -50,8 +50,9 @@ std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& c
                                   std::vector<std::string> noted);
 
 // What is set by other means than `millrace config`, with zkCli for one, is noted by the leader as well, so
-// that it can be rolled back. This is what NoteHistory has to know.
+// that it can be rolled back. This is what NoteHistory has to know; and, once the node `read` was read, more.
 void TrackHistory(TreeMirror& mirror);
+void FollowHistory(TreeMirror& mirror, const std::string& read);
 // The writes for one part whose present text is not noted yet; empty: every part's is. Versions that nobody
 // saw, since another followed at once, are missing; so is what can't be written: the paths in `refused`.
 std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std::string>& refused);

@@ -43,6 +43,7 @@ bool LeaderTree::Replied(const TreeRequest& request, const TreeReply& reply) {
 void LeaderTree::Follow(const TreeRequest& request) {
   const std::string& path = request.path;
   const bool list = request.kind == TreeRequest::Kind::List;
+  if (!list) FollowHistory(mirror_, path);
   if (list && (path == kWorkers || path == kExpected)) {
     mirror_.TrackNodesOf(path, mirror_.List(path));
   } else if (list && path == kStatuses && follows_statuses_) {

@@ -52,6 +52,20 @@ TEST_F(ConfigChangeTest, WhereTheNodeWasMadeAnewTheLastTextThatIsNotedComesBack)
   EXPECT_EQ(ChangeBefore(history_, std::nullopt, "{}")->text, "good");
 }
 
+// The numbers of the node that was there before stand beside the new ones, and greater ones are no later
+// ones.
+TEST_F(ConfigChangeTest, ChangesOfANodeThatWasMadeAnewAreInTheOrderOfTheirTimes) {
+  history_ = {{0, At(0), "ann", "{}"},
+              {1, At(8), "ann", "bad"},
+              {2, At(2), "ann", "first"},
+              {3, At(7), "ann", "good"}};
+  EXPECT_EQ(ChangeBefore(history_, 1, "bad")->text, "good");
+  history_[2] = {2, At(9), "ann", "good", 3};
+  EXPECT_EQ(ChangeBefore(history_, 2, "good")->text, "{}") << "further back, and not forward again";
+  history_[2].restores.reset();
+  EXPECT_EQ(ChangeBefore(history_, 2, "good")->text, "bad") << "it was set by itself";
+}
+
 TEST_F(ConfigChangeTest, WhatStoodJustBeforeIsWhatTheLastChangeTookAway) {
   const auto before = [&](std::optional<std::int32_t> version, const std::string& text) {
     const ConfigChange* found = ChangeJustBefore(history_, version, text);
@@ -87,6 +101,16 @@ TEST_F(ConfigChangeTest, TheLastFiftyStayAndWhatIsNoChangeIsLeftAlone) {
   ASSERT_EQ(writes.size(), 2u);
   EXPECT_EQ(writes[0].path, "/history/engine/" + HistoryName(52));
   EXPECT_EQ(writes[1].path, "/history/engine/" + HistoryName(1));
+}
+
+TEST_F(ConfigChangeTest, OfTwoCountingsTheFormerOneGoesFirst) {
+  std::vector<std::string> noted{HistoryName(0), HistoryName(1)};
+  for (int i = 11; i <= 60; ++i) noted.push_back(HistoryName(i));
+  const auto writes = NoteChange("engine", {2, At(1), "ann", "{}"}, noted);
+  ASSERT_EQ(writes.size(), 3u);
+  EXPECT_EQ(writes[0].path, "/history/engine/" + HistoryName(2));
+  EXPECT_EQ(writes[1].path, "/history/engine/" + HistoryName(11));
+  EXPECT_EQ(writes[2].path, "/history/engine/" + HistoryName(12));
 }
 
 }  // namespace
