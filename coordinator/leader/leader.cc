@@ -152,8 +152,12 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
     const TreeWrite& refused = request.writes.at(reply.failed);
     const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
     if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
+    const bool not_taken = reply.status == TreeStatus::Invalid || reply.status == TreeStatus::Denied;
+    if (not_taken && !refused_ && calls_.refused) calls_.refused(reply.message);
+    refused_ = refused_ || not_taken;
     election_.Doubt();
   } else {
+    refused_ = false;
     if (request.writes.front().path == "/epoch") usefulness_.Useful();
     if (calls_.moved && !sent_.empty()) calls_.moved(sent_);
   }

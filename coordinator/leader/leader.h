@@ -69,6 +69,8 @@ class Leader final : public TreeMachine {
     std::function<void(const PlanFigures&)> planned = {};
     // Whose lives the shards show; asked where limits are divided. Empty: nothing is known.
     std::function<LivesByShard()> lives = {};
+    // The cluster does not take what it writes, and why: told once until something is taken. May be empty.
+    std::function<void(const std::string&)> refused = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -120,6 +122,7 @@ class Leader final : public TreeMachine {
   LeaderFacts facts_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;                     // carried out by the write under way
+  bool refused_ = false;                            // that was told, and nothing was taken since
   std::map<std::string, BootTime> ended_breakers_;  // since when nobody has one of the type
   std::set<std::string> stuck_;  // nodes that can't be removed or made, since somebody was busy by hand there
 };

@@ -33,6 +33,18 @@ std::size_t SizeOf(const HandlersByGroup& groups) {
   return size;
 }
 
+// About what they are as text.
+std::size_t SizeOf(const LimitShares& shares) {
+  std::size_t size = 0;
+  for (const auto& [type, share] : shares) {
+    size += type.size() + 8;
+    if (share.rate > 0) size += 30;
+    if (share.concurrency > 0) size += 25;
+    if (share.permits > 0) size += 21;
+  }
+  return size;
+}
+
 // The pages as they are becoming, within the bounds of one multi. Names are looked up by views of what was
 // decided and stored; a page is copied when it is touched.
 class Draft {
@@ -109,6 +121,8 @@ class Draft {
     const std::size_t index = pages.size();
     Page& page = pages.emplace_back(Page{stored.path, true, stored.document});
     page.size = frame_;
+    if (stored.document != nullptr)
+      page.size += SizeOf(stored.document->shares) + SizeOf(stored.document->shares_before);
     std::vector<std::size_t> repeated;  // written a second time, by hand
     const std::vector<std::string>& slices = page.Slices();
     for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -125,8 +139,10 @@ class Draft {
       kept.erase(kept.begin() + static_cast<long>(*i));
   }
 
-  // Whether the multi has room for the pages that the move touches. It always has for the first move.
+  // Whether the multi has room for the pages that the move touches. It always has for the first move, or
+  // nothing would ever be written.
   bool Fits(const SliceMove& move) {
+    if (touched_ == 0) return true;
     std::size_t bytes = bytes_ + SizeOf(move.slice);
     std::size_t touched = touched_;
     const auto count = [&](const Page& page) {

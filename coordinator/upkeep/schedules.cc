@@ -141,7 +141,8 @@ void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule
   if (step.act == Act::Confirm) known = {std::nullopt, BootClock::now(), true};
   if (placed.own != nullptr && !MayChange(*placed.own, duty, kNewerIsStale)) return;
   if (duty.role == Role::StandsIn && step.act != Act::Fire) return;
-  if (step.act == Act::Wait && home == shard_ && !readings.contains(step.shard)) {
+  const bool is_here = home == shard_ || placed.own != nullptr;
+  if (step.act == Act::Wait && is_here && !readings.contains(step.shard)) {
     Say("schedule " + name + " does not fire yet: shard " + step.shard +
         ", where it may stand, can't be read");
   }

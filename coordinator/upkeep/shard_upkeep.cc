@@ -192,7 +192,7 @@ void ShardUpkeep::Run() {
         hands.emplace(parts_);
         if (parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
       }
-      const bool limits = ReadLives(*hands);
+      const bool divides = ReadLives(*hands);
       const bool turn = woken || BootClock::now() >= turn_at;
       if (BootClock::now() >= round_at) {
         Round(*hands);
@@ -204,7 +204,7 @@ void ShardUpkeep::Run() {
       if (const auto open = parts_.breakers ? parts_.breakers() : std::nullopt) hands->breakers.Tell(*open);
       if (turn) turn_at = BootClock::now() + kBetweenTurns;
       wait = std::min(round_at, turn_at) - BootClock::now();
-      if (limits) wait = std::min(wait, kReadLives);
+      if (divides) wait = std::min(wait, kReadLives);
     }
     woken = wake_.WaitFor(std::max(wait, Micros(0)));
   }
@@ -251,12 +251,9 @@ void ShardUpkeep::Prune(Hands& hands, const std::vector<TableName>& tables) {
   if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
 }
 
-// False: there are no limits to divide, and nobody asks for them.
+// False: nobody asks for them.
 bool ShardUpkeep::ReadLives(Hands& hands) {
-  const auto config = parts_.config();
-  const bool limits = std::any_of(config->handlers.begin(), config->handlers.end(),
-                                  [](const auto& handler) { return handler.second.limit.has_value(); });
-  if (!limits) return false;
+  if (!parts_.divides()) return false;
   SeenLives seen{BootClock::now()};
   const auto peers = hands.incarnations->Peers();
   if (!peers) return true;

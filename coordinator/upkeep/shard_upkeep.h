@@ -40,7 +40,8 @@ class ShardUpkeep {
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
     // Of its own worker; null: a cluster's nodes say it. nullopt: not known yet.
     std::function<std::optional<OpenBreakers>()> breakers = nullptr;
-    ScheduleBoard* board = nullptr;  // of all shards' schedules; null: it has none
+    ScheduleBoard* board = nullptr;                        // of all shards' schedules; null: it has none
+    std::function<bool()> divides = [] { return false; };  // a leader divides limits, and asks who lives
   };
 
   explicit ShardUpkeep(Parts parts);
@@ -64,7 +65,7 @@ class ShardUpkeep {
   std::vector<std::string> PruneTroubles() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
-  // Who was alive in it when it was asked last, where there are limits to divide.
+  // Who was alive in it when it was asked last, where limits are divided.
   SeenLives Lives() const;
   // Why fan-outs stand still, one sentence each.
   std::vector<std::string> FanOutTroubles() const;

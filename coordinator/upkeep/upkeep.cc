@@ -51,9 +51,9 @@ bool Upkeep::Reap() {
 void Upkeep::Hire(const StoresByShard& shards) {
   for (const auto& [name, store] : shards) {
     if (shards_.contains(name)) continue;
-    auto upkeep = std::make_unique<ShardUpkeep>(
-        ShardUpkeep::Parts{name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round,
-                           parts_.standing, &standings_, parts_.schedules, parts_.breakers, &board_});
+    auto upkeep = std::make_unique<ShardUpkeep>(ShardUpkeep::Parts{
+        name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round, parts_.standing,
+        &standings_, parts_.schedules, parts_.breakers, &board_, parts_.divides});
     const Status started = upkeep->Start();  // where it can't be, with the next look
     if (started) {
       no_thread_.erase(name);

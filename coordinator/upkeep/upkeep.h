@@ -24,7 +24,7 @@ struct TableFindings {
   // The shards that this process can't read, whether it leads or stands for it; nullopt: not known, of one at
   // least.
   std::optional<std::vector<std::string>> unread;
-  LivesByShard lives = {};  // of every shard that is configured; read where there are limits
+  LivesByShard lives = {};  // of every shard that is configured; read where limits are divided
 };
 
 // Shards that the configuration names and that this process can't look into.
@@ -48,6 +48,8 @@ class Upkeep {
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
     std::function<std::optional<OpenBreakers>()> breakers = nullptr;  // see ShardUpkeep::Parts
+    // Whether limits are divided, of whichever configuration they are: then it reads who lives.
+    std::function<bool()> divides = [] { return false; };
   };
 
   explicit Upkeep(Parts parts) : parts_(std::move(parts)) {}

@@ -24,6 +24,9 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
   return groups;
 }
 
+// A leader that divides limits asks for the lives several times a second.
+constexpr Micros kDividesFor = std::chrono::seconds(10);
+
 // Before the cluster has said which shards it has, there are none.
 std::shared_ptr<const Config> BeforeContact(Config config) {
   config.shards.clear();
@@ -85,7 +88,8 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .changed = [this] { driver_->Wake(); },
                .unopened = [this] { return Unopened(); },
                .standing = [this] { return standing_.load(); },
-               .schedules = [this] { return Schedules(); }}),
+               .schedules = [this] { return Schedules(); },
+               .divides = [this] { return clock_.Now() - lives_asked_.load() < kDividesFor; }}),
       alerts_({.clock = clock_,
                .shards = [this] { return control_.Opened(); },
                .config = [this] { return control_.CurrentConfig(); },
@@ -162,7 +166,14 @@ void ClusterProcess::StandAsLeader(const Place& place) {
             LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
           },
           [this] { measured_->Plans(); }, [this](const PlanFigures& figures) { measured_->Planned(figures); },
-          [this] { return upkeep_.Findings().lives; }});
+          [this] {
+            lives_asked_.store(clock_.Now());
+            return upkeep_.Findings().lives;
+          },
+          [](const std::string& why) {
+            LogError("ZooKeeper does not take what the leader writes; until it does, nothing is planned",
+                     {{"why", why}});
+          }});
 }
 
 void ClusterProcess::Publish(const MemberView& view) {

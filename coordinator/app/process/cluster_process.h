@@ -93,6 +93,7 @@ class ClusterProcess {
   std::unique_ptr<TreeSession> session_;  // until Start
   std::atomic<bool> leading_{false};
   std::atomic<bool> standing_{false};
+  std::atomic<BootTime> lives_asked_{};  // by its leader, the last time
   mutable Mutex mutex_;
   std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
   ClusterControlPlane control_;

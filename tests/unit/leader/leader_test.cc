@@ -36,7 +36,8 @@ class LeaderTest : public testing::Test {
                   nullptr,
                   [&test] {
                     return LivesByShard{{"main", test.lives_in_main_}};
-                  }}) {}
+                  },
+                  [&test](const std::string&) { ++test.refused_; }}) {}
     static Member::Calls CallsOf(const std::map<std::string, std::string>& databases) {
       Member::Calls calls{[](const MemberView&) {}, nullptr, nullptr};
       calls.databases = [databases] { return databases; };
@@ -87,6 +88,7 @@ class LeaderTest : public testing::Test {
   SeenLives lives_in_main_;
   int moves_ = 0;
   int lives_ = 0;
+  int refused_ = 0;
 };
 
 TEST_F(LeaderTest, AFullMultiAndVeryManyOnProbationAreWrittenAllTheSame) {
@@ -549,6 +551,36 @@ TEST_F(LeaderTest, WhatWasSetWithoutMillraceConfigIsNotedInTheHistory) {
                NoteChange("engine", {2, "", "ann", "{}"}, {"0000000001"}).front()});
   ASSERT_TRUE(room_.Settle());
   EXPECT_EQ(ReadChange("0000000002", room_.Data("/history/engine/0000000002"))->by, "ann");
+}
+
+TEST_F(LeaderTest, AVersionWithTheNumberOfAnEarlierNodesIsNotedAsWell) {
+  Start("w1");
+  const auto set = [this](const char* poll) {
+    room_.Put("/config/engine", R"({"poll":")" + std::string(poll) + "\"}");
+    ASSERT_TRUE(room_.Settle());
+  };
+  for (const char* poll : {"1s", "2s", "3s"}) set(poll);
+  room_.Delete("/config/engine");
+  ASSERT_TRUE(room_.Pass(seconds(1)));  // whoever misses it makes it again
+  for (const char* poll : {"4s", "5s"}) {
+    set(poll);
+    const std::string name = HistoryName(room_.Version("/config/engine"));
+    EXPECT_EQ(ReadChange(name, room_.Data("/history/engine/" + name))->text, room_.Data("/config/engine"));
+  }
+  EXPECT_LE(room_.Version("/config/engine"), 2) << "these are numbers that stand already";
+}
+
+TEST_F(LeaderTest, WhatTheClusterDoesNotTakeIsToldOnce) {
+  Start("w1");
+  Quiet();
+  for (const std::uint32_t slices : {128u, 256u}) {
+    SetTables({{"main", "tasks", slices}});
+    room_.RefuseNext();
+    ASSERT_TRUE(room_.Pass(seconds(1)));
+    Quiet();
+    EXPECT_EQ(Count("w1"), slices);
+  }
+  EXPECT_EQ(refused_, 2) << "and again, once something was taken between";
 }
 
 TEST_F(LeaderTest, AHistoryThatCanNotBeWrittenHoldsUpNothing) {

@@ -56,6 +56,39 @@ TEST_F(PlanWriterTest, MovesWithinPagesThatAreWrittenAnywayAreAllCarriedOut) {
   EXPECT_THAT(writes, SizeIs(2));
 }
 
+// Of many limits the shares are more than the slices, and every page has all of them.
+TEST_F(PlanWriterTest, TheSharesOfLimitsCountIntoTheMulti) {
+  constexpr int kWorkers = 40;
+  LimitShares shares;
+  for (int i = 0; i < 150; ++i)
+    shares["a_type_with_a_name_" + std::to_string(100 + i)] = {.rate = 0.666667, .concurrency = 2};
+  const auto own = [&](const std::string& id) {
+    AssignDocument document{1, 1};
+    for (int i = 0; i < kWorkers; ++i)
+      document.slices.push_back("main/" + id + "_table/" + std::to_string(100 + i));
+    document.shares = document.shares_before = shares;
+    decision_.wanted[id] = document.slices;
+    Store(id, "/assign/" + id, std::move(document));
+  };
+  for (int i = 0; i <= kWorkers; ++i) own("w" + std::to_string(i));
+  for (int i = 1; i <= kWorkers; ++i) Move("w0", "w" + std::to_string(i));
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  EXPECT_THAT(moved_, testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(writes, SizeIs(moved_.size() + 1));
+  EXPECT_LE(BytesOf(writes), kMostBytes);
+  EXPECT_GT(BytesOf(writes), kMostBytes / 3) << "they are not reckoned much larger than they are";
+}
+
+// Whatever it is taken for: else nothing would ever be written.
+TEST_F(PlanWriterTest, TheFirstMoveIsAlwaysCarriedOut) {
+  Own("w1", 100);
+  Own("w2", 100);
+  Move("w1", "w2");
+  const auto writes = PlanWriter{.epoch = 1, .longest_multi = 50}.Next(decision_, stored_, moved_);
+  EXPECT_THAT(moved_, SizeIs(1));
+  EXPECT_THAT(writes, SizeIs(2));
+}
+
 TEST_F(PlanWriterTest, ASliceThatAWorkerHasTwiceIsLeftOnce) {
   Own("w1", 100);
   const std::vector<std::string> own = decision_.wanted["w1"];

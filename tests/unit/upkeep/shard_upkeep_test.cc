@@ -112,6 +112,31 @@ TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) 
   EXPECT_FALSE(upkeep_.Tables());
 }
 
+// Also where a limit stands in the configuration of the workers alone.
+TEST_F(ShardUpkeepTest, ReadsWhoLivesWhereverLimitsAreDivided) {
+  const auto lives = store_->OpenIncarnations();
+  ASSERT_TRUE(lives->Register({"w1.1", "w1", "h", 1, seconds(10)}));
+  std::atomic<bool> divides{false};
+  ShardUpkeep::Parts parts{"main",
+                           store_,
+                           [this] {
+                             ++turns_;
+                             turn_.Notify();
+                             return true;
+                           },
+                           [this] { return config_.Get(); },
+                           [this] { return ownership_.Get(); },
+                           milliseconds(1)};
+  parts.divides = [&] { return divides.load(); };
+  ShardUpkeep upkeep(std::move(parts));
+  ASSERT_TRUE(upkeep.Start());
+  WaitForTurns(3);
+  EXPECT_EQ(upkeep.Lives().asked, BootTime{});
+  divides = true;
+  EXPECT_TRUE(Eventually([&] { return upkeep.Lives().asked > BootTime{}; }));
+  EXPECT_THAT(upkeep.Lives().alive, ElementsAre(testing::Pair("w1", "w1.1")));
+}
+
 // Where nobody leads a cluster a round is half a minute.
 TEST_F(ShardUpkeepTest, AFanOutDoesNotWaitForTheNextRound) {
   std::atomic<bool> round_ends{false};
