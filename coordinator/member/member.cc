@@ -29,8 +29,28 @@ constexpr std::string_view kHandlersPart = "handlers";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
+// Of what a worker adds its numbers, and what others go by: see ReadStatus. Without that a leader would take
+// its limits for unused, and its shares for another life's.
+nlohmann::ordered_json Essence(const nlohmann::ordered_json& added) {
+  nlohmann::ordered_json essence;
+  for (const auto& [key, value] : added.items()) {
+    if (value.is_number() || key == status_key::kLimits) essence[key] = value;
+  }
+  const auto keep = [&](const char* part, std::initializer_list<const char*> keys) {
+    if (!added.contains(part)) return;
+    for (const auto& [name, told] : added.at(part).items()) {
+      for (const char* key : keys) {
+        if (told.contains(key)) essence[part][name][key] = told.at(key);
+      }
+    }
+  };
+  keep(status_key::kShards, {status_key::kIncarnation});
+  keep(status_key::kBreakers, {"open", status_key::kNextProbe});
+  return essence;
+}
+
 // The text of the status node. `more`: what the worker adds, one JSON object. Of many refusals the first are
-// told, of long ones the beginning; where that is not enough only the numbers of `more`.
+// told, of long ones the beginning; where that is not enough only the essence of `more`.
 std::string StatusText(const std::string& incarnation, const MemberView& view, const std::string& more) {
   using nlohmann::ordered_json;
   ordered_json own{{"incarnation", incarnation},
@@ -56,10 +76,8 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
   whole.update(added);
   std::string text = JsonText(whole);
   if (text.size() <= kLongestStatus) return text;
-  own["cut"] = "it has too much to tell: these are its numbers";
-  for (const auto& [key, value] : added.items()) {
-    if (value.is_number()) own[key] = value;
-  }
+  own["cut"] = "it has too much to tell: these are its numbers, and what others go by";
+  own.update(Essence(added));
   return JsonText(own);
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "coordinator/app/process/process_facts.h"
+#include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
@@ -16,7 +17,9 @@
 namespace millrace::engine {
 namespace {
 
-constexpr std::size_t kQueuesTold = 64;  // the node has to hold them
+// The node has to hold them.
+constexpr std::size_t kQueuesTold = 64;
+constexpr std::size_t kUnrunnableTold = 100;
 
 nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   nlohmann::ordered_json one{
@@ -24,7 +27,7 @@ nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   one[status_key::kDoorbell] = shard.doorbell;
   if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
   if (!shard.error.empty()) one["error"] = shard.error;
-  if (!shard.unrunnable.empty()) one[status_key::kUnrunnable] = shard.unrunnable;
+  if (!shard.unrunnable.empty()) one[status_key::kUnrunnable] = Brief(shard.unrunnable, kUnrunnableTold);
   for (const RoundStatus& round : shard.rounds) {
     auto& told = one[status_key::kRounds][round.handler];
     told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};

@@ -83,6 +83,23 @@ TEST_F(MemberTest, AStatusThatWouldNotFitIntoANodeIsCutToItsNumbers) {
   EXPECT_THAT(told, HasSubstr("and 80 more"));
 }
 
+// Shares are given, and taken back, by it.
+TEST_F(MemberTest, AStatusThatIsCutTellsWhatTheLeaderGoesBy) {
+  status_ =
+      R"({"running":3,"limits":{"mail":{"running":5,"wants_rate":true}},"shards":{"main":{"unrunnable":[")" +
+      std::string(300'000, 'x') +
+      R"("],"incarnation":"w1.db"}},"breakers":{"mail":{"open":true,"why":"x"}}})";
+  Join();
+  const std::string& told = room_.Data("/status/w1");
+  EXPECT_LE(told.size(), 80u * 1024);
+  const auto status = ReadStatus(told);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_THAT(status->lives, ElementsAre("w1.db"));
+  EXPECT_EQ(status->limits.at("mail").running, 5u);
+  EXPECT_TRUE(status->limits.at("mail").wants_rate);
+  EXPECT_THAT(status->breakers, ElementsAre("mail"));
+}
+
 TEST_F(MemberTest, AStatusThatIsRefusedIsNotTriedAgainAtOnce) {
   room_.Put("/status/w1", "");
   room_.Put("/status/w1/notes", "by hand");
