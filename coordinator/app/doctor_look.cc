@@ -114,7 +114,7 @@ Status Looker::ReadCluster(TreeFacts& tree) {
 
 void Looker::LookAtHost() {
   const CommonFlags& flags = options_.common;
-  doctor::LookAtPlugins(flags.plugins.empty() ? DefaultPluginFolder() : flags.plugins, seen_.host);
+  doctor::LookAtPlugins(PluginFolder(flags), BuiltInPlugin(), seen_.host);
   seen_.host.spaces.push_back(doctor::LookAtSpace(
       flags.state_dir.empty() ? DefaultStateFolder() : flags.state_dir, "the state folder"));
   Secret(settings_.password_file, "MILLRACE_PASSWORD_FILE");

@@ -13,6 +13,7 @@
 
 #include "framework/plugin/library.h"
 #include "framework/plugin/plugin_file.h"
+#include "framework/plugin/plugin_set.h"
 #include "framework/schedule/time_zone.h"
 #include "framework/store/url.h"
 
@@ -24,11 +25,9 @@ constexpr long kNetwork[] = {0x6969 /* NFS */,      0x517b /* SMB */,
                              0xff534d42 /* CIFS */, static_cast<long>(0xfe534d42) /* SMB 2 */,
                              0x00c36400 /* Ceph */, 0x5346414f /* AFS */};
 
-std::string PluginProblem(const std::string& file) {
-  const auto whole = ReadPlugin(file);
-  if (!whole) return whole.error().message;
-  const auto loaded = LoadLibrary(file, file);
-  return loaded ? "" : loaded.error().message;
+Result<const millrace_plugin*> LoadPlugin(const std::string& file) {
+  BOOST_OUTCOME_TRYV(ReadPlugin(file));
+  return LoadLibrary(file, file);
 }
 
 }  // namespace
@@ -38,14 +37,22 @@ std::string ZonesTrouble() {
   return known ? "" : known.error().message;
 }
 
-void LookAtPlugins(const std::string& folder, HostFacts& facts) {
+void LookAtPlugins(const std::string& folder, const millrace_plugin* built_in, HostFacts& facts) {
   facts.plugin_folder = folder;
   const auto files = ListPlugins(folder);
   if (!files) {
     facts.plugin_trouble = files.error().message;
     return;
   }
-  for (const std::string& file : *files) facts.plugins.push_back({file, PluginProblem(file)});
+  HandlerProviders providers;
+  if (built_in != nullptr) providers.AddProgram(*built_in);
+  for (const std::string& file : *files) {
+    const auto plugin = LoadPlugin(file);
+    if (plugin) providers.Add(file, **plugin);
+    facts.plugins.push_back({file, plugin ? "" : plugin.error().message});
+  }
+  for (const HandlerProviders::Shared& shared : providers.Find())
+    facts.plugins.push_back({shared.files.back(), shared.why});
 }
 
 SecretFacts LookAtSecret(const std::string& file, const std::string& use) {

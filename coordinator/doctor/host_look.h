@@ -7,10 +7,13 @@
 #include "coordinator/doctor/facts.h"
 #include "framework/base/clock.h"
 
+struct millrace_plugin;
+
 namespace millrace::engine::doctor {
 
-// Every `*.so` of the folder by itself: one that is broken hides no other.
-void LookAtPlugins(const std::string& folder, HostFacts& facts);
+// Every `*.so` of the folder by itself, since one that is broken hides no other; and those that share a
+// handler's name, with each other or with the program (`built_in`; null: it has none).
+void LookAtPlugins(const std::string& folder, const millrace_plugin* built_in, HostFacts& facts);
 // Why this machine knows no time zones; empty: it does.
 std::string ZonesTrouble();
 SecretFacts LookAtSecret(const std::string& file, const std::string& use);

@@ -40,9 +40,9 @@ void JudgeHost(const HostFacts& host, const Bounds& bounds, Findings& findings) 
   }
   for (const PluginFacts& plugin : host.plugins) {
     if (plugin.problem.empty()) continue;
-    findings.push_back(
-        {Severity::Error, "host.plugin", kThisHost, plugin.problem,
-         "a worker does not start with it: build it anew, or take it out of " + host.plugin_folder});
+    findings.push_back({Severity::Error, "host.plugin", kThisHost, plugin.problem,
+                        "a worker runs without it, and what needs it waits: mend it, or take it out of " +
+                            host.plugin_folder});
   }
   for (const SecretFacts& secret : host.secrets) {
     if (secret.problem.empty()) continue;

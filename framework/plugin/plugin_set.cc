@@ -1,6 +1,5 @@
 #include "framework/plugin/plugin_set.h"
 
-#include <map>
 #include <set>
 #include <utility>
 
@@ -93,16 +92,29 @@ Result<std::unique_ptr<HandlerInstance>> LoadedPluginSet::Open(const std::string
 
 }  // namespace
 
+void HandlerProviders::AddProgram(const millrace_plugin& plugin) { Add(kTheProgram, plugin); }
+
+void HandlerProviders::Add(const std::string& file, const millrace_plugin& plugin) {
+  for (std::size_t i = 0; i < plugin.handler_count; ++i) files_[plugin.handlers[i]->name].push_back(file);
+}
+
+std::vector<HandlerProviders::Shared> HandlerProviders::Find() const {
+  std::vector<Shared> shared;
+  for (const auto& [handler, files] : files_) {
+    if (files.size() > 1) shared.push_back({files, SharedText(handler, files)});
+  }
+  return shared;
+}
+
 Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, const std::string& state_dir,
                                                    const millrace_plugin* built_in) {
   BOOST_OUTCOME_TRY(files, ListPlugins(folder));
   auto set = std::make_unique<LoadedPluginSet>();
   std::vector<LoadedFile> loaded;
-  std::map<std::string, std::vector<std::string>> providers;  // files by the name of a handler
+  HandlerProviders providers;
   if (built_in != nullptr) {
     set->Add({kTheProgram, built_in});
-    for (std::size_t i = 0; i < built_in->handler_count; ++i)
-      providers[built_in->handlers[i]->name].push_back(kTheProgram);
+    providers.AddProgram(*built_in);
   }
   const std::string cache = state_dir + "/plugins";
   if (!files.empty()) {
@@ -116,14 +128,12 @@ Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, co
       continue;
     }
     loaded.push_back({file, *plugin});
-    for (std::size_t i = 0; i < (*plugin)->handler_count; ++i)
-      providers[(*plugin)->handlers[i]->name].push_back(file);
+    providers.Add(file, **plugin);
   }
   std::set<std::string> left_out;
-  for (const auto& [handler, in] : providers) {
-    if (in.size() < 2) continue;
-    set->Refuse(SharedText(handler, in));
-    left_out.insert(in.begin(), in.end());
+  for (const HandlerProviders::Shared& shared : providers.Find()) {
+    set->Refuse(shared.why);
+    left_out.insert(shared.files.begin(), shared.files.end());
   }
   for (const LoadedFile& one : loaded) {
     if (!left_out.contains(one.file)) set->Add(one);

@@ -1,6 +1,9 @@
 // The plugins of a process, loaded once and never unloaded: an upgrade is a new process.
 #pragma once
 
+#include <millrace/plugin.h>
+
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +20,24 @@ struct HandlerInfo {
   std::string plugin;  // name and version
   std::string file;
   CodeDefaults defaults = {};
+};
+
+// Which files have which handlers: of those that share a handler's name none is taken. Not thread-safe.
+class HandlerProviders {
+ public:
+  struct Shared {
+    std::vector<std::string> files;
+    std::string why;  // with the remedy
+  };
+
+  // The handlers of the program itself.
+  void AddProgram(const millrace_plugin& plugin);
+  void Add(const std::string& file, const millrace_plugin& plugin);
+  // Of each handler that there is twice, by its name.
+  std::vector<Shared> Find() const;
+
+ private:
+  std::map<std::string, std::vector<std::string>> files_;  // by the name of a handler
 };
 
 // Immutable after Load; thread-safe.

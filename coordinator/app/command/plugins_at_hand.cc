@@ -19,9 +19,11 @@ Result<std::string> StateFolder(const CommonFlags& flags) {
   return MakeStateFolder(flags.state_dir.empty() ? DefaultStateFolder() : flags.state_dir);
 }
 
+const millrace_plugin* BuiltInPlugin() { return built_in::Plugin(); }
+
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
   BOOST_OUTCOME_TRY(state, StateFolder(flags));
-  return PluginSet::Load(PluginFolder(flags), state, built_in::Plugin());
+  return PluginSet::Load(PluginFolder(flags), state, BuiltInPlugin());
 }
 
 Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags) {

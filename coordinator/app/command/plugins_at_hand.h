@@ -11,6 +11,8 @@
 #include "coordinator/app/command/settings.h"
 #include "framework/plugin/plugin_set.h"
 
+struct millrace_plugin;
+
 namespace millrace::engine {
 
 // --plugins, or the default folder.
@@ -18,6 +20,8 @@ std::string PluginFolder(const CommonFlags& flags);
 // --state-dir, or the default one; made where it is missing.
 Result<std::string> StateFolder(const CommonFlags& flags);
 
+// The handlers that are a part of the program.
+const millrace_plugin* BuiltInPlugin();
 // What of its files is not taken stands in its Refused.
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags);
 // For a process that runs tasks: what is refused is logged. Invalid where nothing is left to run.

@@ -70,14 +70,27 @@ TEST_F(HostLookTest, EachPluginIsLookedAtByItself) {
   File("open.so", "", 0777);
   ASSERT_EQ(mkfifo((folder_ + "/pipe.so").c_str(), 0600), 0);  // nobody writes to it: it is not read
   HostFacts facts;
-  LookAtPlugins(folder_, facts);
+  LookAtPlugins(folder_, nullptr, facts);
   ASSERT_EQ(facts.plugins.size(), 3u);
   EXPECT_THAT(facts.plugins[0].problem, HasSubstr("no ELF file"));
   EXPECT_THAT(facts.plugins[1].problem, HasSubstr("written by others"));
   EXPECT_THAT(facts.plugins[2].problem, HasSubstr("not a regular file"));
   HostFacts nowhere;
-  LookAtPlugins(folder_ + "/none", nowhere);
+  LookAtPlugins(folder_ + "/none", nullptr, nowhere);
   EXPECT_THAT(nowhere.plugin_trouble, HasSubstr("none"));
+}
+
+TEST_F(HostLookTest, TwoPluginsWithOneHandlerAreFoundThoughEachIsGood) {
+  const std::string built = std::string(std::getenv("MILLRACE_BINARY_DIR")) + "/plugins/noop.so";
+  for (const char* copy : {"/a.so", "/b.so"}) {
+    std::filesystem::copy(built, folder_ + copy);
+    ::chmod((folder_ + copy).c_str(), 0755);
+  }
+  HostFacts facts;
+  LookAtPlugins(folder_, nullptr, facts);
+  ASSERT_EQ(facts.plugins.size(), 3u);
+  EXPECT_THAT(facts.plugins[0].problem + facts.plugins[1].problem, IsEmpty());
+  EXPECT_THAT(facts.plugins[2].problem, HasSubstr("'noop' is in several plugins, so none of them is loaded"));
 }
 
 TEST_F(HostLookTest, TheHeaderOfAFileTellsItsJournal) {
