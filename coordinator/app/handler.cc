@@ -57,6 +57,12 @@ std::string Objection(const LocalEnd& end) {
   return end.end.text == Storable(end.said.text) ? "" : ": " + end.end.text;
 }
 
+// Whether a worker takes what the handler said: it does not where the transaction has failed, or the time is
+// over.
+bool IsTaken(const LocalEnd& end) {
+  return end.said.kind != OutcomeKind::Done || end.end.to == Settlement::To::Succeeded;
+}
+
 // Of its SQL alone: what else a handler does, to files or by calls, nobody takes back.
 std::string EffectText(const LocalEnd& end, bool commit) {
   switch (end.effect) {
@@ -65,7 +71,9 @@ std::string EffectText(const LocalEnd& end, bool commit) {
     case LocalEffect::Committed:
       return "its SQL was committed";
     case LocalEffect::RolledBack:
-      return "its SQL was rolled back" + (commit ? Objection(end) : "; --commit keeps it");
+      if (commit) return "its SQL was rolled back" + Objection(end);
+      return end.said.kind == OutcomeKind::Done && IsTaken(end) ? "its SQL was rolled back; --commit keeps it"
+                                                                : "its SQL was rolled back";
     case LocalEffect::InDoubt:
       return "parts of its SQL may have taken effect" + Objection(end);
   }
@@ -89,6 +97,7 @@ void PrintReport(const LocalReport& report, bool commit) {
         outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
     PrintLine(ForOutput(OutcomeInk(outcome.kind), WordOf(outcome.kind)) + error_class + why + " (" +
               ElapsedText(report.took) + ")");
+    if (!IsTaken(end)) PrintNote("a worker does not take it as done" + Objection(end));
     const std::string effect = report.statements.empty() ? "" : EffectText(end, commit);
     if (!effect.empty()) PrintNote(effect);
   }
@@ -102,6 +111,7 @@ ordered_json ToJson(const LocalReport& report) {
     const Outcome& said = end.said;
     out["outcomes"].push_back(
         {{"outcome", WordOf(said.kind)}, {"text", said.text}, {"error_class", said.error_class}});
+    if (!IsTaken(end)) out["outcomes"].back()["refused"] = end.end.text;
     committed = committed || end.effect == LocalEffect::Committed;
   }
   out["took_ms"] = static_cast<double>(report.took.count()) / 1000;
@@ -206,7 +216,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
     PrintReport(*report, options.commit);
   }
   const bool bad = std::any_of(report->ends.begin(), report->ends.end(), [](const LocalEnd& end) {
-    return end.said.kind == OutcomeKind::Retry || end.said.kind == OutcomeKind::Fail;
+    return end.said.kind == OutcomeKind::Retry || end.said.kind == OutcomeKind::Fail || !IsTaken(end);
   });
   return bad ? ExitCode::SomethingFailed : ExitCode::Done;
 }

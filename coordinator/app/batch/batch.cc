@@ -26,6 +26,7 @@ struct BatchShowOptions {
 };
 
 std::string StateWord(const BatchView& batch) {
+  if (batch.unsure) return "unknown";
   if (!batch.HasRow()) return "plain";
   if (!batch.HasEnded()) return ToString(batch.record.state);
   return batch.record.success ? "succeeded" : "failed";
@@ -113,8 +114,8 @@ void AddBatchReads(CLI::App& batch, Chosen& chosen) {
   const auto list = AddCommand(batch, chosen, "list", "Batches, the newest first, and how far they are",
                                "  millrace batch list --state open", RunBatchList);
   list.Add("--shard", list->shard, "only this shard", "NAME");
-  list.Add("--state", list->state, "open, closed, succeeded, failed or plain", "STATE")
-      ->check(CLI::IsMember({"open", "closed", "succeeded", "failed", "plain"}));
+  list.Add("--state", list->state, "open, closed, succeeded, failed, plain or unknown", "STATE")
+      ->check(CLI::IsMember({"open", "closed", "succeeded", "failed", "plain", "unknown"}));
   list.Add("--limit", list->limit, "at most so many; default 50", "N")->check(CLI::Range(1, 100'000));
   const auto show =
       AddCommand(batch, chosen, "show", "One batch: its counts, its callbacks, what it waits for",

@@ -144,7 +144,11 @@ Result<std::vector<BatchView>> ListBatches(TaskShards& open, std::size_t limit) 
     }
   }
   std::vector<BatchView> all;
-  for (const auto& [name, ended] : sums) batches.try_emplace(name, PlainBatch(open, name, ended));
+  const bool unsure = !open.away.empty() || open.shards.size() < open.settings.shards.size();
+  for (const auto& [name, ended] : sums) {
+    const auto [batch, plain] = batches.try_emplace(name, PlainBatch(open, name, ended));
+    if (plain) batch->second.unsure = unsure;
+  }
   for (auto& [name, batch] : batches) all.push_back(std::move(batch));
   return all;
 }
@@ -162,6 +166,7 @@ ProgressNumbers ProgressOf(const BatchView& batch, double per_second) {
 std::string BatchNote(const BatchView& batch) {
   const std::string& name = batch.record.name;
   if (!batch.missing.empty()) return "shards of it can't be read: " + Joined(batch.missing);
+  if (batch.unsure) return "its row may stand in a shard that was not looked at";
   if (!batch.HasRow()) return "made by plain SQL: it has no end and no callbacks";
   if (batch.SinceEnd() > 0) {
     return Count(batch.SinceEnd(), "task", "tasks") +
@@ -182,7 +187,9 @@ ordered_json ToJson(const BatchView& batch) {
   const BatchRecord& record = batch.record;
   ordered_json out{{"name", record.name},
                    {"home", batch.HasRow() ? ordered_json(batch.home) : ordered_json()},
-                   {"state", batch.HasRow() ? ToString(record.state) : "plain"}};
+                   {"state", batch.unsure     ? "unknown"
+                             : batch.HasRow() ? ToString(record.state)
+                                              : "plain"}};
   out["outcome"] = batch.HasEnded() ? ordered_json(record.success ? "succeeded" : "failed") : ordered_json();
   out["tasks"] = batch.Tasks();
   out["succeeded"] = batch.sums.succeeded;

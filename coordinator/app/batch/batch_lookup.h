@@ -19,6 +19,7 @@ struct BatchView {
   BatchRecord record;
   BatchSums sums;
   std::vector<std::string> missing;  // shards of it that can't be read: it is further than the sums say
+  bool unsure = false;               // without a row here, but not all shards were looked at
 
   bool HasRow() const { return !home.empty(); }
   bool HasEnded() const { return HasRow() && record.state == BatchState::Ended; }

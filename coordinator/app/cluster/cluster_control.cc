@@ -128,9 +128,9 @@ void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
   AddYes(*drain.app, drain->yes, "do not ask where no worker is left");
   AddControl(cluster, chosen, "undrain", "Let drained workers have slices again",
              "  millrace cluster undrain w1", RunClusterUndrain);
-  const auto expect =
-      AddControl(cluster, chosen, "expect", "Announce a restart: a worker's slices are kept for it",
-                 "  millrace cluster expect w1 --for 60s && systemctl restart millrace", RunClusterExpect);
+  const auto expect = AddControl(
+      cluster, chosen, "expect", "Announce a restart: a worker's slices are kept for it",
+      "  millrace cluster expect app7-1 --for 60s && systemctl restart millrace-worker@1", RunClusterExpect);
   expect.Add("--for", expect->duration, "how long they are kept", "TIME")->capture_default_str();
   AddCommand(cluster, chosen, "proceed", "After a mass loss: do not wait, place the slices now",
              "  millrace cluster proceed", RunClusterProceed);

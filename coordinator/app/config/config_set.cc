@@ -283,8 +283,12 @@ Result<ExitCode> RunConfigEdit(const ConfigSetOptions& options) {
     return ExitCode::Done;
   }
   auto set = SetPart(cluster, node, *text, options.common, options.change);
-  if (!set)
-    return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + path);
+  // Whether it is set the message says.
+  if (!set) return Fail(set.error().code, set.error().message + "\nyour text is in " + path);
+  if (options.change.dry_run) {
+    PrintNote("your text is in " + path);
+    return set;
+  }
   unlink(path.c_str());  // a text left behind is the user's own
   return set;
 }

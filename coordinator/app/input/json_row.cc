@@ -36,7 +36,9 @@ class ParamsReader final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool) override { return Value("true or false"); }
   bool number_integer(number_integer_t) override { return Value("a number"); }
   bool number_unsigned(number_unsigned_t) override { return Value("a number"); }
-  bool number_float(number_float_t, const string_t&) override { return Value("a number"); }
+  bool number_float(number_float_t, const string_t& text) override {
+    return text.find_first_of(".eE") == string_t::npos ? TooLong(text) : Value("a number");
+  }
   bool string(string_t&) override { return Value("a text"); }
   bool binary(binary_t&) override { return Value("binary data"); }
   bool start_array(std::size_t) override { return Value("a list") && Enter(); }
@@ -70,6 +72,11 @@ class ParamsReader final : public nlohmann::json_sax<nlohmann::json> {
   bool Value(const char* what) {
     if (!levels_.empty()) return true;
     problem_ = std::string("params are a JSON object, such as {\"id\":1}; this is ") + what;
+    return false;
+  }
+  // Read as a number it would be another one: two that differ in their last digits the same.
+  bool TooLong(const std::string& number) {
+    problem_ = "the whole number " + Shorten(number, 40) + " is beyond 64 bits: write it in quotes";
     return false;
   }
   bool Enter() {

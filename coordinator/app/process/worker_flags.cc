@@ -135,6 +135,12 @@ Status CheckForRun(const CommonFlags& flags, const Settings& settings) {
                 "--zk: millrace run is one process without a cluster; leave it out, or start millrace worker "
                 "with a server's store");
   }
+  if (settings.shards.empty()) {
+    return Fail(
+        ErrorCode::Invalid,
+        "no store is named, and MILLRACE_ZK names a cluster, whose tasks millrace run does not touch: start "
+        "millrace worker, or name a file with --store sqlite:PATH");
+  }
   for (const auto& [name, shard] : settings.shards) {
     BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
     if (url.kind == StoreUrl::Kind::Sqlite) continue;

@@ -172,7 +172,10 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
     table.rows.push_back({Fit(handler, 24), NumberOf(type.now.waiting), NumberOf(type.now.running),
                           NumberOf(type.now.held), WithCommas(type.failed), WithCommas(type.cancelled),
                           WithCommas(type.succeeded),
-                          rate == facts.ended.end() ? "0" : RateText(rate->second), due});
+                          !facts.window               ? "-"
+                          : rate == facts.ended.end() ? "0"
+                                                      : RateText(rate->second),
+                          due});
     if (!limited) continue;
     const std::string limit = LimitOf(facts, handler);
     table.rows.back().push_back(limit.empty() ? "-" : limit);

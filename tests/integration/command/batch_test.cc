@@ -97,6 +97,22 @@ TEST_F(BatchCommandTest, ATaskThatFailedKeepsABatchFromSuccessAndNotFromItsEnd) 
       << "one less has failed than its end says";
 }
 
+// Where its row stands in another shard than those that are looked at, it is not known what it is.
+TEST_F(BatchCommandTest, ABatchWhoseHomeIsNotLookedAtIsNotCalledPlain) {
+  Write("two.json", R"({"shards":{"east":{"url":"sqlite:east.db"},"west":{"url":"sqlite:west.db"}}})");
+  const std::string two = " --config two.json";
+  for (const char* shard : {"west", "east"}) {
+    const ProcessResult submitted = Submit(std::string("--open --shard ") + shard + two);
+    EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  }
+  EXPECT_EQ(Run("run --until-idle" + two).exit_code, 0);
+  EXPECT_THAT(Run("batch list" + two).output, HasSubstr("grows until millrace batch close june"));
+  const ProcessResult east = Run("batch list --shard east" + two);
+  EXPECT_THAT(east.output, AllOf(HasSubstr("unknown"), HasSubstr("in a shard that was not looked at"),
+                                 Not(HasSubstr("plain"))));
+  EXPECT_THAT(Run("batch list --shard east --json" + two).output, HasSubstr(R"("state":"unknown")"));
+}
+
 TEST_F(BatchCommandTest, CancelEndsABatchWithoutSuccess) {
   EXPECT_EQ(Submit(std::string("--count 5 --in 1h --open --on-end ") + kCallback).exit_code, 0);
   EXPECT_EQ(Run("batch cancel june < /dev/null").exit_code, 4) << "nobody is there to be asked";

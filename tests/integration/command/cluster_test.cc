@@ -221,6 +221,11 @@ TEST_F(ClusterCommandTest, AnEditWithoutAChangeMakesNoVersion) {
   EXPECT_EQ(same.exit_code, 0) << same.output;
   EXPECT_THAT(same.output, HasSubstr("nothing was changed"));
   EXPECT_THAT(Ask("config get engine").output, HasSubstr("version 1"));
+  const ProcessResult tried = InFolder("TMPDIR=" + folder_ + " EDITOR=\"sed -i s/100ms/300ms/\" " + Binary() +
+                                       " config edit engine --dry-run");
+  EXPECT_EQ(tried.exit_code, 0) << tried.output;
+  EXPECT_THAT(tried.output, HasSubstr("your text is in " + folder_)) << "it may have been long to write";
+  EXPECT_EQ(InFolder("grep -q 300ms millrace-config-*").exit_code, 0);
   const ProcessResult edited =
       InFolder("EDITOR=\"sed -i s/100ms/200ms/\" " + Binary() + " config edit engine");
   EXPECT_EQ(edited.exit_code, 0) << edited.output;

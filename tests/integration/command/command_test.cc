@@ -186,6 +186,23 @@ TEST_F(CommandTest, ATriedHandlerIsNotSaidToBeRolledBackWhereItSentNoSql) {
   EXPECT_THAT(tried.output, Not(HasSubstr("rolled back")));
 }
 
+// Its author has to see that before a worker does.
+TEST_F(CommandTest, ATriedHandlerWhoseTransactionFailedIsNotDoneWhateverItSays) {
+  Run("schema apply");
+  const std::string swallow =
+      "handler run swallow --store sqlite:millrace.db "
+      "--params \"{\\\"sql\\\":[\\\"INSERT INTO nowhere VALUES (1)\\\"]}\" "
+      "--plugins " +
+      std::string(std::getenv("MILLRACE_BINARY_DIR")) + "/tests/plugins";
+  for (const char* commit : {"", " --commit"}) {
+    const ProcessResult tried = Run(swallow + commit);
+    EXPECT_EQ(tried.exit_code, 1) << tried.output;
+    EXPECT_THAT(tried.output, AllOf(HasSubstr("a worker does not take it as done: its transaction failed"),
+                                    Not(HasSubstr("--commit keeps it"))));
+  }
+  EXPECT_THAT(Run(swallow + " --json").output, HasSubstr(R"("refused":"its transaction failed)"));
+}
+
 TEST_F(CommandTest, ABrokenPluginIsNamedAndTheOthersWork) {
   const std::string built = std::string(std::getenv("MILLRACE_BINARY_DIR"));
   std::filesystem::create_directory(folder_ + "/plugins");
@@ -329,6 +346,17 @@ TEST_F(CommandTest, WhoNamesAStoreIsNotToldOfTheEnvironmentsCluster) {
                                        Binary() + " task why 1 --store sqlite:other.db");
   EXPECT_EQ(why.exit_code, 0) << why.output;
   EXPECT_THAT(why.output, ::testing::Not(HasSubstr("cluster")));
+}
+
+TEST_F(CommandTest, WhoRunsBesideAClusterAndNamesNoFileIsToldSo) {
+  const auto run = [this](const std::string& store) {
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " MILLRACE_ZK=127.0.0.1:1 " + Binary() +
+                      " run --until-idle" + store);
+  };
+  const ProcessResult nowhere = run("");
+  EXPECT_EQ(nowhere.exit_code, 2) << nowhere.output;
+  EXPECT_THAT(nowhere.output, HasSubstr("start millrace worker, or name a file with --store sqlite:PATH"));
+  EXPECT_EQ(run(" --store sqlite:named.db").exit_code, 0);
 }
 
 TEST_F(CommandTest, AnAlertIsNotTriedWhereNobodyIsThereToSendIt) {

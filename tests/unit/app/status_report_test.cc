@@ -522,6 +522,21 @@ TEST(StatusTest, ItFitsEightyColumnsWhateverItTells) {
   EXPECT_LE(Widest(text.substr(0, at)), 80U) << text;
 }
 
+TEST(StatusTest, ARateThatWasNotMeasuredIsNotZero) {
+  StatusFacts facts = Healthy();
+  const auto row = [&] {
+    const std::string text = StatusText(facts, 0);
+    const std::size_t at = text.find("\nnoop ") + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  facts.ended.clear();
+  facts.window = std::chrono::seconds(2);
+  const std::string measured = row();
+  facts.window.reset();
+  EXPECT_NE(row(), measured);
+  EXPECT_THAT(row(), HasSubstr(" - "));
+}
+
 TEST(StatusTest, APipeHasTheSameColumnsWhateverStandsInThem) {
   const auto titles = [](const StatusFacts& facts, const std::string& first) {
     const std::string text = StatusText(facts, 0);

@@ -52,6 +52,20 @@ TEST(JsonRowTest, AKeyColumnIsAMemberOfTheParams) {
   EXPECT_THAT(LineToTask(R"({"id":null})", {}, "id").error().message, HasSubstr("no 'id'"));
 }
 
+// As numbers they would be the same one, and one of two tasks there already.
+TEST(JsonRowTest, AWholeNumberBeyond64BitsIsRefused) {
+  for (const char* text : {R"({"id":123456789012345678901})", R"({"id":-9223372036854775809})",
+                           R"({"params":{"id":[18446744073709551616]}})"}) {
+    EXPECT_THAT(CheckParams(text).error().message, HasSubstr("is beyond 64 bits: write it in quotes"))
+        << text;
+    EXPECT_FALSE(LineToTask(text, {}, "id")) << text;
+  }
+  EXPECT_EQ(LineToTask(R"({"id":18446744073709551615})", {}, "id")->biz_key, "18446744073709551615");
+  EXPECT_EQ(LineToTask(R"({"id":"123456789012345678901"})", {}, "id")->biz_key, "123456789012345678901");
+  for (const char* text : {R"({"id":-9223372036854775808})", R"({"x":1e300,"y":12345678901234567890123.5})"})
+    EXPECT_TRUE(CheckParams(text)) << text;
+}
+
 TEST(JsonRowTest, DepthAByteOrderMarkAndWhatFollowsANulAreRefused) {
   const auto nested = [](std::size_t levels) {
     return "{\"a\":" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
