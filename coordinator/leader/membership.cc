@@ -68,14 +68,19 @@ void Membership::Appear(Member& member, const WorkerDocument& document, const Me
   member.present = true;
   member.left = false;
   member.since = now;
-  changed_ = now;
+  NoteChange(member, now);
+}
+
+// One that has nothing and may take nothing yet changes no balance: that it comes and goes holds nobody up.
+void Membership::NoteChange(const Member& member, BootTime now) {
+  if (member.owner || now >= ProbationEnd(member)) changed_ = now;
 }
 
 void Membership::Vanish(Member& member, const MembershipView& view, BootTime now) {
+  NoteChange(member, now);
   member.present = false;
   member.left = view.left.contains(member.document.incarnation);
   member.since = now;
-  changed_ = now;
   if (member.left || member.draining || (member.expected && now < member.expected_until)) return;
   if (now - member.last_end > options_.memory) member.ends = 0;
   ++member.ends;
@@ -137,7 +142,7 @@ void Membership::Proceed(BootTime now) {
 }
 
 BootTime Membership::ProbationEnd(const Member& member) const {
-  if (member.ends == 0) return BootTime{};
+  if (member.ends == 0 || member.since - member.last_end > options_.memory) return BootTime{};
   Micros probation = options_.probation;
   for (int i = 1; i < member.ends && probation < options_.longest_probation; ++i) probation *= 2;
   return member.since + std::min(probation, options_.longest_probation);
@@ -156,8 +161,9 @@ MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
   if (member.draining) return MemberRole::Gone;
   const bool expected = member.expected && now < member.expected_until;
   if (member.left && !expected) return MemberRole::Gone;
-  return expected || now < judge_from_ || Gathering(now) || Holding(now) ? MemberRole::Kept
-                                                                         : MemberRole::Gone;
+  // Sessions that were lost together end within one time-out.
+  const bool gathers = Gathering(now) && now - member.since < options_.session_timeout;
+  return expected || now < judge_from_ || gathers || Holding(now) ? MemberRole::Kept : MemberRole::Gone;
 }
 
 std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
@@ -207,6 +213,7 @@ BootTime Membership::NextChange(BootTime now) const {
   consider(changed_ + options_.quiet);
   for (const auto& [id, member] : members_) {
     consider(ProbationEnd(member));
+    if (!member.present) consider(member.since + options_.session_timeout);
     if (member.expected) consider(member.expected_until);
   }
   return next;

@@ -145,6 +145,7 @@ class Membership {
   void FindAway(const MembershipView& view, BootTime now);
   void Appear(Member& member, const WorkerDocument& document, const MembershipView& view, BootTime now);
   void Vanish(Member& member, const MembershipView& view, BootTime now);
+  void NoteChange(const Member& member, BootTime now);
   void EndLeaves(const MembershipView& view);
   void Expect(const MembershipView& view, BootTime now);
   void CountVanished(BootTime now);

@@ -77,11 +77,14 @@ class Draft {
   // What no move brings about: retired tables, slices named twice, groups that were named anew, rubbish.
   void Mend() {
     for (const auto& [id, slices] : decision_.wanted) {
+      // There is room for a page, and for what it may spill into: what goes from it by one name comes back by
+      // another in the same multi.
+      if (Full()) return;
       const Names wanted(slices.begin(), slices.end());
       Pages& pages = pages_[id];
-      for (std::size_t i = 0; i < pages.size() && !Full(); ++i) MendPage(pages[i], wanted);
+      for (std::size_t i = 0; i < pages.size() && (i == 0 || !Full()); ++i) MendPage(pages[i], wanted);
       for (const std::string& slice : slices) {
-        if (Full()) return;
+        if (bytes_ + SizeOf(slice) > bounds_.longest_multi) return;
         if (!waiting_.contains(slice) && !Has(pages, slice)) Add(id, slice);
       }
     }
@@ -235,7 +238,12 @@ class Draft {
     const bool same_groups = groups == decision_.groups || slices.empty();
     if (same_groups && std::all_of(slices.begin(), slices.end(), stays)) return;
     Touch(page);
-    std::erase_if(page.document.slices, [&](const std::string& slice) { return !stays(slice); });
+    std::erase_if(page.document.slices, [&](const std::string& slice) {
+      if (stays(slice)) return false;
+      page.size -= SizeOf(slice);
+      bytes_ -= SizeOf(slice);
+      return true;
+    });
   }
 
   const PlanWriter& bounds_;

@@ -341,5 +341,42 @@ TEST_F(MembershipTest, KnowsWhatAnAbsentWorkerSaidLast) {
   EXPECT_EQ(membership_.Documents().at("w1").host, "h");
 }
 
+// Else some that crash again and again would keep everybody's orphans where they are.
+TEST_F(MembershipTest, WhoVanishesIsGoneAfterASessionsTimeWhoeverElseComesAndGoes) {
+  for (int i = 0; i < 40; ++i) Come("w" + std::to_string(i));
+  Go("w0");
+  const BootTime gone = now_;
+  while (now_ < gone + kSession) {
+    EXPECT_EQ(Role("w0"), MemberRole::Kept);
+    Go("w1");
+    Come("w1");
+    Pass(milliseconds(500));
+  }
+  EXPECT_EQ(Role("w0"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, WhoHasNothingAndCrashesAgainAndAgainKeepsNobodyFromBalance) {
+  ComeAll({"w1", "w2", "w3", "w4"});
+  for (int i = 0; i < 15 && !membership_.Quiet(now_); ++i) {
+    Go("w3");
+    view_.owners.erase("w3");
+    Come("w3");
+    view_.owners.erase("w3");
+    Pass(seconds(4));
+  }
+  EXPECT_TRUE(membership_.Quiet(now_));
+}
+
+TEST_F(MembershipTest, AnEndLongAgoIsForgottenBehindALeave) {
+  ComeAll({"w1", "w2"});
+  Go("w1");
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);
+  Pass(minutes(11));
+  Leave("w1");
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
 }  // namespace
 }  // namespace millrace::engine

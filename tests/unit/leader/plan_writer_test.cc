@@ -79,6 +79,30 @@ TEST_F(PlanWriterTest, TheSharesOfLimitsCountIntoTheMulti) {
   EXPECT_GT(BytesOf(writes), kMostBytes / 3) << "they are not reckoned much larger than they are";
 }
 
+// As where a task type comes, or goes: all slices are named anew, and none is without an owner meanwhile.
+TEST_F(PlanWriterTest, APageIsNamedAnewAsAWholeOrNotYet) {
+  decision_.groups = {{"a", {"a", "b"}}, {"c", {"c"}}};
+  for (const bool many : {true, false}) {
+    stored_.clear();
+    decision_.wanted.clear();
+    for (int i = 100; i < (many ? 250 : 101); ++i) {
+      const std::string id = "w" + std::to_string(i);
+      Own(id, many ? 200 : 98 * 1024);
+      for (std::string& slice : decision_.wanted[id]) slice += "@a";
+    }
+    const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+    std::map<std::string, std::size_t> slices;
+    for (const TreeWrite& write : writes) {
+      const auto page = ReadAssign(write.data);
+      ASSERT_TRUE(page);
+      slices[write.path.substr(8, write.path.find('/', 8) - 8)] += page->slices.size();
+    }
+    EXPECT_GT(slices.size(), many ? 90u : 0u);
+    for (const auto& [id, count] : slices) EXPECT_EQ(count, decision_.wanted[id].size()) << id;
+    EXPECT_LE(BytesOf(writes), kMostBytes);
+  }
+}
+
 // Whatever it is taken for: else nothing would ever be written.
 TEST_F(PlanWriterTest, TheFirstMoveIsAlwaysCarriedOut) {
   Own("w1", 100);
