@@ -1,5 +1,6 @@
 #include "coordinator/upkeep/pruning.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/base/log.h"
@@ -27,6 +28,11 @@ HoldRule HoldRuleFor(const TableName& table, const Config& config) {
   }
   return rule;
 }
+
+// What may be in trouble, beside the tables.
+constexpr const char* kKeys = "the keys";
+constexpr const char* kIncarnations = "what is known of former workers";
+std::string HeldIn(const TableName& table) { return "what is held in " + std::string(table.text()); }
 
 }  // namespace
 
@@ -58,17 +64,44 @@ bool Pruning::Go(const std::vector<TableName>& tables, const Config& config, Boo
     next_held_ = now + kBetweenLooksAtHeld;
   }
   if (now < next_walk_) return false;
-  failed_ = false;
+  cut_short_ = false;
   for (BootTime began = now; Step(tables, config); began = now) {
     now = BootClock::now();
     if (pace_.Note(began, now)) return false;
+  }
+  if (cut_short_) {
+    next_walk_ = now + kShortestWalk;
+    return false;
   }
   if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
   next_walk_ = now + BetweenWalks(config);
   stage_ = 0;
   after_.clear();
   removed_ = 0;
-  return !failed_;
+  std::erase_if(troubles_, [&](const auto& trouble) {
+    return std::none_of(tables.begin(), tables.end(), [&](const TableName& table) {
+      return trouble.first == kKeys || trouble.first == kIncarnations || trouble.first == table.text() ||
+             trouble.first == HeldIn(table);
+    });
+  });
+  return troubles_.empty();
+}
+
+std::vector<std::string> Pruning::Troubles() const {
+  std::vector<std::string> troubles = exports_.Troubles();
+  for (const auto& [what, why] : troubles_) troubles.push_back(what + " can't be pruned: " + why);
+  return troubles;
+}
+
+bool Pruning::Skip(const std::string& what, const Error& error) {
+  const ErrorCode code = error.code;
+  const bool passes = code == ErrorCode::Unavailable || code == ErrorCode::Conflict ||
+                      code == ErrorCode::Unknown || code == ErrorCode::Cancelled;
+  if (passes) return false;
+  if (troubles_.insert_or_assign(what, error.message).second)
+    LogError("what nobody needs any more can't be pruned",
+             {{"shard", shard_}, {"what", what}, {"error", error.message}});
+  return true;
 }
 
 // False: the walk is over, or the shard does not answer and it begins anew with the next.
@@ -77,7 +110,14 @@ bool Pruning::EndHeld(const std::vector<TableName>& tables, const Config& config
   const HoldRule rule = HoldRuleFor(tables[held_table_], config);
   if (rule.by_handler.empty()) return false;
   const auto step = store_->EndHeld(rule, held_after_, pace_.rows());
-  if (!step) return false;
+  const std::string what = HeldIn(rule.table);
+  if (!step) {
+    if (!Skip(what, step.error())) return false;
+    held_after_.clear();
+    ++held_table_;
+    return true;
+  }
+  troubles_.erase(what);
   if (step->removed > 0) {
     LogInfo("tasks that were held for too long are cancelled",
             {{"shard", shard_}, {"table", rule.table}, {"tasks", step->removed}});
@@ -87,20 +127,30 @@ bool Pruning::EndHeld(const std::vector<TableName>& tables, const Config& config
   return true;
 }
 
-// False: the walk is over, or the shard does not answer and it begins anew an hour later.
+// False: the walk is over, or cut short.
 bool Pruning::Step(const std::vector<TableName>& tables, const Config& config) {
   if (stage_ > tables.size()) {
     const auto removed = store_->PruneIncarnations(kIncarnationsKept, pace_.rows());
-    failed_ = !removed;
-    if (!removed) return false;
+    if (!removed) {
+      cut_short_ = !Skip(kIncarnations, removed.error());
+      return false;
+    }
+    troubles_.erase(kIncarnations);
     removed_ += *removed;
     return *removed > 0;
   }
   const auto step = stage_ < tables.size()
                         ? store_->PruneEnded(RuleFor(tables[stage_], config), after_, pace_.rows())
                         : store_->PruneKeys(after_, pace_.rows());
-  failed_ = !step;
-  if (!step) return false;
+  const std::string what = stage_ < tables.size() ? std::string(tables[stage_].text()) : std::string(kKeys);
+  if (!step) {
+    cut_short_ = !Skip(what, step.error());
+    if (cut_short_) return false;
+    after_.clear();
+    ++stage_;
+    return true;
+  }
+  troubles_.erase(what);
   removed_ += step->removed;
   after_ = step->next;
   if (after_.empty()) ++stage_;

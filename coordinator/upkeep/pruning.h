@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,13 +54,16 @@ class Pruning {
   // A turn of the walks that are due: over what is held for too long each minute, over all else each hour,
   // or sooner where something is kept for less. True: the latter has come to its end.
   bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now);
-  // Why finished tasks of some types stay; see Exports.
-  std::vector<std::string> Troubles() const { return exports_.Troubles(); }
+  // Why finished tasks of some types stay; see Exports. And what can't be pruned for its own fault: the walk
+  // goes on behind it.
+  std::vector<std::string> Troubles() const;
 
  private:
   bool EndHeld(const std::vector<TableName>& tables, const Config& config);
   bool Step(const std::vector<TableName>& tables, const Config& config);
   KeepRule RuleFor(const TableName& table, const Config& config);
+  // True: what is behind `what` is to be pruned all the same. False: the shard does not answer, or is busy.
+  bool Skip(const std::string& what, const Error& error);
 
   const std::string shard_;
   const std::unique_ptr<PruneStore> store_;
@@ -74,7 +78,8 @@ class Pruning {
   std::string after_;
   BootTime next_walk_{};
   std::size_t removed_ = 0;
-  bool failed_ = false;  // the last step
+  bool cut_short_ = false;                       // the walk goes on from where it is
+  std::map<std::string, std::string> troubles_;  // since it was pruned last; by what it is
 };
 
 }  // namespace millrace::engine

@@ -246,6 +246,9 @@ void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables)
 // Its turns are short, and it says itself when it rests.
 void ShardUpkeep::Prune(Hands& hands, const std::vector<TableName>& tables) {
   if (stopping_.load()) return;
+  if (!parts_.prunes())
+    return KeepPruneTroubles(
+        {"nothing is pruned while config/handlers, which says what is kept, is refused"});
   const bool pruned = hands.pruning.Go(tables, *parts_.config(), BootClock::now());
   KeepPruneTroubles(hands.pruning.Troubles());
   if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());

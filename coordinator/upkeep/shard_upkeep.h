@@ -42,6 +42,7 @@ class ShardUpkeep {
     std::function<std::optional<OpenBreakers>()> breakers = nullptr;
     ScheduleBoard* board = nullptr;                        // of all shards' schedules; null: it has none
     std::function<bool()> divides = [] { return false; };  // a leader divides limits, and asks who lives
+    std::function<bool()> prunes = [] { return true; };    // it is known what is to be kept
   };
 
   explicit ShardUpkeep(Parts parts);

@@ -53,7 +53,7 @@ void Upkeep::Hire(const StoresByShard& shards) {
     if (shards_.contains(name)) continue;
     auto upkeep = std::make_unique<ShardUpkeep>(ShardUpkeep::Parts{
         name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round, parts_.standing,
-        &standings_, parts_.schedules, parts_.breakers, &board_, parts_.divides});
+        &standings_, parts_.schedules, parts_.breakers, &board_, parts_.divides, parts_.prunes});
     const Status started = upkeep->Start();  // where it can't be, with the next look
     if (started) {
       no_thread_.erase(name);

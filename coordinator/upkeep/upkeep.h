@@ -48,6 +48,8 @@ class Upkeep {
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
     std::function<std::optional<OpenBreakers>()> breakers = nullptr;  // see ShardUpkeep::Parts
+    // Whether it is known what is to be kept; while it is not, nothing is pruned.
+    std::function<bool()> prunes = [] { return true; };
     // Whether limits are divided, of whichever configuration they are: then it reads who lives.
     std::function<bool()> divides = [] { return false; };
   };

@@ -24,6 +24,12 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
   return groups;
 }
 
+// Then a process that has only begun does not know what it says.
+bool IsRefused(const MemberView& view, const std::string& part) {
+  const auto read = view.config_read.find(part);
+  return read != view.config_read.end() && !read->second.refused.empty();
+}
+
 // A leader that divides limits asks for the lives several times a second.
 constexpr Micros kDividesFor = std::chrono::seconds(10);
 
@@ -89,6 +95,7 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .unopened = [this] { return Unopened(); },
                .standing = [this] { return standing_.load(); },
                .schedules = [this] { return Schedules(); },
+               .prunes = [this] { return !IsRefused(*control_.View(), "handlers"); },
                .divides = [this] { return clock_.Now() - lives_asked_.load() < kDividesFor; }}),
       alerts_({.clock = clock_,
                .shards = [this] { return control_.Opened(); },
@@ -282,8 +289,7 @@ ScheduleDuty ClusterProcess::Schedules() const {
   if (!view->contact || !(leads || (works_ && Lost()))) return duty;
   duty.role = leads ? ScheduleDuty::Role::Keeps : ScheduleDuty::Role::StandsIn;
   // Of a document that is refused it is not known which schedules it has.
-  const auto read = view->config_read.find("schedules");
-  duty.removes = leads && read != view->config_read.end() && read->second.refused.empty();
+  duty.removes = leads && view->config_read.contains("schedules") && !IsRefused(*view, "schedules");
   duty.number = static_cast<std::uint64_t>(std::max<std::int64_t>(view->schedules_number, 0));
   duty.config = view->config;
   for (const auto& [name, shard] : view->config->shards) duty.shards.push_back(name);

@@ -93,6 +93,27 @@ TEST_F(PruningTest, WhatCanNotBeExportedStaysAndNothingElseDoes) {
   EXPECT_THAT(pruning_.Troubles(), IsEmpty());
 }
 
+// A right that is missing, or a table that is damaged, is its own affair.
+TEST_F(PruningTest, ATableThatCanNotBePrunedKeepsNoOtherFromIt) {
+  config_.handlers["noop"].keep = Micros(0);
+  config_.handlers["noop"].held_for = hours(1);
+  Finish(Submit({.handler = "noop"}, 3));
+  const auto held = Submit({.handler = "noop", .held = true}, 1);
+  clock_.Advance(hours(1));
+  store_.Run("UPDATE tasks SET updated_at='2000-01-01 00:00:00.000000'");
+  for (int turn = 0; turn < 20; ++turn) {
+    now_ += hours(2);
+    EXPECT_FALSE(pruning_.Go({"gone_table", "tasks"}, config_, now_));
+  }
+  EXPECT_EQ(Left(), 1U);
+  EXPECT_EQ(store_.OpenOperations()->Get({"tasks", held[0]})->task.state, TaskState::Cancelled);
+  EXPECT_THAT(pruning_.Troubles(), testing::UnorderedElementsAre(HasSubstr("gone_table can't be pruned"),
+                                                                 HasSubstr("held in gone_table")));
+  config_.handlers.clear();
+  EXPECT_TRUE(Walk());
+  EXPECT_THAT(pruning_.Troubles(), IsEmpty());
+}
+
 TEST_F(PruningTest, WhatIsHeldForTooLongEndsWithinAMinute) {
   config_.handlers["noop"].held_for = hours(1);
   const auto ids = Submit({.handler = "noop", .held = true}, 3);

@@ -112,6 +112,38 @@ TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) 
   EXPECT_FALSE(upkeep_.Tables());
 }
 
+// A process that has begun beside a document that is refused knows no more than what is kept by default.
+TEST_F(ShardUpkeepTest, NothingIsPrunedWhileItIsNotKnownWhatIsToBeKept) {
+  NewTask task;
+  task.handler = "job";
+  const auto report = store_->OpenOperations()->Submit("tasks", std::span(&task, 1));
+  ASSERT_TRUE(report);
+  ASSERT_TRUE(store_->OpenOperations()->Apply(TaskAction::Cancel, "tasks", report->ids, "ann"));
+  Config config;
+  config.handlers["job"].keep = Micros(0);
+  config_.Set(std::make_shared<const Config>(std::move(config)));
+  std::atomic<bool> prunes{false};
+  ShardUpkeep::Parts parts{"main",
+                           store_,
+                           [this] {
+                             ++turns_;
+                             turn_.Notify();
+                             return true;
+                           },
+                           [this] { return config_.Get(); },
+                           [this] { return ownership_.Get(); },
+                           milliseconds(1)};
+  parts.prunes = [&] { return prunes.load(); };
+  ShardUpkeep upkeep(std::move(parts));
+  ASSERT_TRUE(upkeep.Start());
+  ASSERT_TRUE(Eventually([&] { return !upkeep.PruneTroubles().empty(); }));
+  WaitForTurns(5);
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_done"), 1);
+  prunes = true;
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks_done") == 0; }));
+  EXPECT_TRUE(Eventually([&] { return upkeep.PruneTroubles().empty(); }));
+}
+
 // Also where a limit stands in the configuration of the workers alone.
 TEST_F(ShardUpkeepTest, ReadsWhoLivesWhereverLimitsAreDivided) {
   const auto lives = store_->OpenIncarnations();
