@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coordinator/alerts/notice.h"
+#include "framework/mill/hours_policy.h"
 
 namespace millrace::engine {
 namespace {
@@ -19,6 +20,12 @@ template <class Value>
 void Raise(std::map<std::string, Value>& values, const std::string& type, Value value) {
   Value& known = values.try_emplace(type, value).first->second;
   known = std::max(known, value);
+}
+
+std::optional<WallTime> OpenedWithin(const AlertNeeds& needs, const std::string& type, WallTime now) {
+  if (needs.config == nullptr) return std::nullopt;
+  const auto& hours = needs.config->HandlerFor(type).hours;
+  return hours ? OpenSince(*hours, now) : std::nullopt;
 }
 
 }  // namespace
@@ -98,7 +105,7 @@ Status AlertShard::Observe(const AlertNeeds& needs, const AlertPlace& place, Boo
     BOOST_OUTCOME_TRYV(LookAtEvents(*needs.events, now, seen));
   }
   if (needs.schedules) {
-    BOOST_OUTCOME_TRYV(LookAtSchedules(seen));
+    BOOST_OUTCOME_TRYV(LookAtSchedules(needs, seen));
   }
   return {};
 }
@@ -144,6 +151,8 @@ void AlertShard::NoteHeld(const AlertNeeds& needs, const AlertPlace& place, cons
       held[key] = map.now;
     } else if (before != held_.end()) {
       held[key] = before->second;
+    } else if (const auto opened = OpenedWithin(needs, group.handler, map.now)) {
+      held[key] = *opened;  // whoever looks for the first time has not seen it wait
     }
   }
   held_ = std::move(held);
@@ -169,14 +178,16 @@ Result<std::optional<Micros>> AlertShard::OldestWaiting(std::vector<DueGroup> gr
   return std::optional<Micros>(now - *oldest);
 }
 
-Status AlertShard::LookAtSchedules(Observation& seen) {
+// Without a cluster nobody removes the row of a schedule that the configuration has no more.
+Status AlertShard::LookAtSchedules(const AlertNeeds& needs, Observation& seen) {
   if (!seen.late_schedules) seen.late_schedules.emplace();
   const auto read = schedules_->Rows();
   if (!read && read.error().code == ErrorCode::NotFound) return {};  // a schema from before there were any
   if (!read) return Fail(read.error());
   for (const ScheduleRow& row : read->rows) {
     const auto late = LateBy(row.state, read->now);
-    if (late && row.moved_to.empty()) seen.late_schedules->emplace(name_ + "/" + row.name, *late);
+    const bool known = needs.config == nullptr || needs.config->schedules.contains(row.name);
+    if (late && known && row.moved_to.empty()) seen.late_schedules->emplace(name_ + "/" + row.name, *late);
   }
   return {};
 }

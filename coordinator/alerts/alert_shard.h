@@ -89,7 +89,7 @@ class AlertShard {
   // Which groups wait on purpose now.
   void NoteHeld(const AlertNeeds& needs, const AlertPlace& place, const DueMap& map);
   Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
-  Status LookAtSchedules(Observation& seen);
+  Status LookAtSchedules(const AlertNeeds& needs, Observation& seen);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);
 
   using GroupKey = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;

@@ -143,6 +143,10 @@ void AlertWatch::Judge(const std::string& name, Judged& judged, const Observatio
   if (!judged.said) judged.said = ReadSaid(name, now);
   if (!judged.said) return;  // no shard answers
   const std::optional<AlertFact> fact = FactOf(judged.config, seen);
+  // What people have retried or cancelled counts no more: of as many new ones beside the rest they are told
+  // again.
+  if (judged.config.kind == AlertKind::Failed && seen.whole && fact && fact->holds && judged.said->firing)
+    judged.said->count = std::min(judged.said->count, fact->count);
   const AlertWord word = judged.judge.Look(fact, *judged.said, judged.config.every, now);
   if (fact && !fact->holds && !judged.said->firing) judged.since.reset();
   if (fact && fact->holds && !judged.since) {
@@ -172,8 +176,9 @@ void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& 
     const auto added = shard->Add(TasksOf(notice, judged.config), place);
     if (!added) {
       judged.trouble = added.error().message;
-      // Whether it was added is not known: the ledger says.
-      if (added.error().code != ErrorCode::NotFound) judged.said.reset();
+      // Whether it was added is not known: the ledger says. Where nothing was, another shard may take it.
+      const ErrorCode code = added.error().code;
+      if (code == ErrorCode::Unknown || code == ErrorCode::Conflict) judged.said.reset();
       if (!judged.said) return;
       continue;
     }

@@ -25,6 +25,17 @@ std::string ClosedBy(const HoursConfig& hours, WallTime now) {
   return known ? OutsideHours(*known, now) : "its hours can't be told here: " + known.error().message;
 }
 
+std::optional<WallTime> OpenSince(const HoursConfig& hours, WallTime now) {
+  const auto known = HoursOf(hours);
+  if (!known || !IsOpen(*known, now)) return std::nullopt;
+  std::optional<WallTime> opened;
+  for (auto change = NextChange(*known, now - std::chrono::days(2)); change && *change <= now;
+       change = NextChange(*known, *change)) {
+    if (IsOpen(*known, *change)) opened = *change;
+  }
+  return opened;
+}
+
 HoursPolicy::HoursPolicy(const HoursConfig& config, const Clock& clock)
     : config_(config), clock_(clock), hours_(KnownHours(config)) {}
 

@@ -17,6 +17,10 @@ namespace millrace::engine {
 // that this host does not know their zone. Empty: they are open.
 std::string ClosedBy(const HoursConfig& hours, WallTime now);
 
+// Since when they have been open now, within the last two days; nullopt: for longer, or they are not, or
+// can't be told.
+std::optional<WallTime> OpenSince(const HoursConfig& hours, WallTime now);
+
 // Thread-safe. By this host's clock: hours are told in minutes, and a worker's shards may have clocks of
 // their own. Where the host does not know the zone they are never open. What is queued when they end has no
 // start any more, before the worker's watch sends it back.

@@ -267,5 +267,35 @@ TEST_F(AlertShardTest, WhereNobodyRunsTheTypesNothingIsAdded) {
   EXPECT_THAT(added.error().message, HasSubstr("no worker takes tasks of the type millrace.webhook"));
 }
 
+// Nobody has seen it wait on purpose who begins to look within its hours, as another leader does.
+TEST_F(AlertShardTest, WhatWaitedForItsHoursIsLateFromTheirBeginning) {
+  const std::vector<NewTask> tasks(1, NewTask{.handler = "nightly"});
+  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  clock_.Advance(std::chrono::hours(13));
+  const auto minute = [this](Micros after) {
+    const auto at = (clock_.WallNow() + after).time_since_epoch();
+    return static_cast<std::uint32_t>(std::chrono::floor<minutes>(at).count() % (24 * 60));
+  };
+  handlers_.handlers["nightly"].hours = HoursConfig{minute(-minutes(10)), minute(minutes(60))};
+  const Observation seen = Look();
+  ASSERT_TRUE(seen.late->contains("nightly"));
+  EXPECT_GE(seen.late->at("nightly"), minutes(10));
+  EXPECT_LE(seen.late->at("nightly"), minutes(11));
+}
+
+TEST_F(AlertShardTest, AScheduleThatTheConfigurationHasNoMoreIsNotLate) {
+  const WallTime then = clock_.WallNow();
+  ASSERT_TRUE(store_->OpenSchedules()->Make({.name = "nightly", .state = {.next = then}}));
+  clock_.Advance(std::chrono::hours(5));
+  const auto late = [this] {
+    Observation seen;
+    EXPECT_TRUE(shard_.Observe({.schedules = true, .config = &handlers_}, place_, clock_.Now(), seen));
+    return seen.late_schedules->size();
+  };
+  EXPECT_EQ(late(), 0u);
+  handlers_.schedules["nightly"];
+  EXPECT_EQ(late(), 1u);
+}
+
 }  // namespace
 }  // namespace millrace::engine

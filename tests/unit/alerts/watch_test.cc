@@ -110,6 +110,41 @@ TEST_F(AlertWatchTest, WhatCannotBeSentIsTroubleUntilItIs) {
   EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("are tried again, in the shard main")));
 }
 
+TEST_F(AlertWatchTest, OfAsManyFailuresBesideWhatIsLeftOfFormerOnesItIsToldAgain) {
+  Config config;
+  config.alerts["failed"].webhook = "http://127.0.0.1/hook";
+  config.alerts["failed"].every = seconds(30);
+  config_ = std::make_shared<const Config>(std::move(config));
+  const auto watch = Make();
+  for (int i = 0; i < 3; ++i) FailOne();
+  Run(*watch, seconds(20));
+  EXPECT_EQ(Messages("firing"), 1);
+  const std::vector<std::uint64_t> two(failed_.begin(), failed_.begin() + 2);
+  ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, two, "ann"));
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Messages("firing"), 1);
+  FailOne();
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Messages("firing"), 2);
+}
+
+TEST_F(AlertWatchTest, AShardThatTakesNoMessageKeepsNoOtherFromIt) {
+  const auto other = std::make_shared<ScratchStore>(clock_);
+  FailOne();
+  store_->Run("CREATE TRIGGER full BEFORE INSERT ON tasks BEGIN SELECT RAISE(ABORT, 'no room'); END");
+  AlertWatch watch(AlertWatch::Parts{.clock = clock_,
+                                     .shards =
+                                         [&] {
+                                           return StoresByShard{{"a", store_}, {"b", other}};
+                                         },
+                                     .config = [this] { return config_; },
+                                     .place = [this] { return place_; },
+                                     .from = "a test"});
+  Run(watch, seconds(20));
+  EXPECT_EQ(other->Ask("SELECT count(*) FROM tasks WHERE handler='millrace.webhook'"), 1);
+  EXPECT_THAT(watch.Troubles(), IsEmpty());
+}
+
 TEST_F(AlertWatchTest, AnAlertThatIsTakenOutOfTheConfigurationIsJudgedNoMore) {
   const auto watch = Make();
   Run(*watch, seconds(10));
