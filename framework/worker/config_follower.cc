@@ -27,7 +27,10 @@ void ConfigFollower::Stop() {
 void ConfigFollower::Run() {
   while (!stopping_.load()) {
     if (auto config = control_.CurrentConfig(); !Follows(config)) Take(std::move(config));
-    lanes_.LookAgain();
+    if (lanes_.LookAgain()) {  // they may have other threads now
+      MutexLock lock(mutex_);
+      admission_.Follow(lanes_.WithThreads(*followed_));
+    }
     stop_.WaitFor(kTick);
   }
   ended_.store(true);

@@ -31,6 +31,7 @@ Lane::~Lane() {
 }
 
 void Lane::Follow(const std::string& type, LaneSetup setup) {
+  LaneSetupPtr former;  // goes once nothing is locked
   {
     MutexLock lock(mutex_);
     Type& own = types_[type];
@@ -39,7 +40,7 @@ void Lane::Follow(const std::string& type, LaneSetup setup) {
     own.bytes = setup.config.queue_bytes;
     own.weight = setup.config.weight;
     own.gives_back = setup.config.when_full == WhenFull::GiveBack;
-    own.setup = std::make_shared<const LaneSetup>(std::move(setup));
+    former = std::exchange(own.setup, std::make_shared<const LaneSetup>(std::move(setup)));
     AdjustThreads(parts_.clock.Now());
     filled_.NotifyAll();
   }

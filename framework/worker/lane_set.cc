@@ -188,7 +188,7 @@ void LaneSet::Follow(std::shared_ptr<const Config> config) {
   for (const std::string& type : types) Refresh(type, *config);
 }
 
-void LaneSet::LookAgain() {
+bool LaneSet::LookAgain() {
   const BootTime now = parts_.clock.Now();
   const bool read_secrets = now >= secrets_read_ + kSecretsAge;
   if (read_secrets) secrets_read_ = now;
@@ -203,6 +203,7 @@ void LaneSet::LookAgain() {
     }
   }
   for (const std::string& type : due) Refresh(type, *config, true);
+  return !due.empty();
 }
 
 std::optional<LaneSet::Entry> LaneSet::Known(const std::string& type) const {
@@ -324,7 +325,12 @@ bool LaneSet::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {
 }
 
 void LaneSet::StartsAgain(const std::string& type) const {
-  if (const std::optional<Entry> known = Known(type); known && known->lane) known->lane->StartsAgain(type);
+  std::shared_ptr<Lane> lane;
+  {
+    MutexLock lock(mutex_);
+    if (const auto known = entries_.find(type); known != entries_.end()) lane = known->second.lane;
+  }
+  if (lane) lane->StartsAgain(type);
 }
 
 std::vector<std::shared_ptr<Lane>> LaneSet::All() const {

@@ -56,9 +56,9 @@ class LaneSet final : public Runner {
   // time.
   void Follow(std::shared_ptr<const Config> config);
   // Asks those that refused again, where their time has come (see OpenRetry): a secret's file may have come
-  // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. May
-  // wait likewise; the caller of Follow.
-  void LookAgain();
+  // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. True:
+  // it has asked some. May wait likewise; the caller of Follow.
+  bool LookAgain();
   // The configuration with the threads that each type has here as its concurrency: what the command line and
   // the handler's code say, too.
   std::shared_ptr<const Config> WithThreads(const Config& config) const;

@@ -21,9 +21,11 @@ void LaneThread::Call(const LaneSetupPtr& setup, const CallPart& part) {
   calls_ = &setup;
   std::vector<CallPart> parts =
       runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout));
+  LaneSetupPtr former;  // the caller lets the last one go: its handler's end is foreign code
   {
     MutexLock lock(mutex_);
     ended_.swap(attempts_);
+    former.swap(setup_);
   }
   ended_.clear();  // an attempt may be the last that keeps its shard
   if (!parts.empty()) KeepParts(std::move(parts));
@@ -73,7 +75,6 @@ void LaneThread::CloseEndedSessions() {
 }
 
 void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
-  FollowSetup();
   const BootTime now = clock_.Now();
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = *attempts[i];
@@ -84,18 +85,11 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
     recorder_.Begin(slots_[i], attempt.lease->incarnation(), attempt.task.key, attempt.task.attempt);
   }
   MutexLock lock(mutex_);
+  setup_ = *calls_;
   attempts_ = attempts;
   deadline_ = deadline;
   since_ = now;
   state_ = CallState::Running;
-}
-
-// It may be the last one to hold a handler that was replaced, whose end is foreign code: that has neither the
-// lock nor a part of a task's time.
-void LaneThread::FollowSetup() {
-  LaneSetupPtr former;
-  MutexLock lock(mutex_);
-  if (setup_ != *calls_) former = std::exchange(setup_, *calls_);
 }
 
 bool LaneThread::Finish() {

@@ -97,7 +97,6 @@ class LaneThread final : public CallWatch {
   };
   TaskTransaction& SessionFor(const Attempt& attempt, Micros limit);
   void KeepParts(std::vector<CallPart> parts);
-  void FollowSetup();
 
   void NoteRan(BootTime now) MILLRACE_REQUIRES(mutex_);
 
@@ -113,7 +112,7 @@ class LaneThread final : public CallWatch {
   std::atomic<bool> home_{false};
 
   mutable Mutex mutex_;
-  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
+  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);                 // of the present call, until its end
   std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);   // of the present call, until its end
   CallState state_ MILLRACE_GUARDED_BY(mutex_) = CallState::Idle;  // of those
   BootTime since_ MILLRACE_GUARDED_BY(mutex_){};                   // it runs, or its COMMIT

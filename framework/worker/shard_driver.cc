@@ -363,7 +363,8 @@ engine::Status ShardDriver::BeginScan(std::size_t strand) {
 // Those that are asked for and missing. One that can't be started scans nothing: what it would have is the
 // others'.
 void ShardDriver::AddScans() {
-  while (scans_[0].Started() && !mill_->attempts().Retired() && mill_->ScanCount() < mill_->WantedScans()) {
+  // Retired first: the strands of one that is are joined by another thread.
+  while (!mill_->attempts().Retired() && scans_[0].Started() && mill_->ScanCount() < mill_->WantedScans()) {
     const std::size_t strand = mill_->ScanCount();
     if (!ports_->scans[strand]) {
       ports_->scans[strand] = std::make_unique<BlockingScan>(*store_, parts_.metrics, mill_->shard(), strand);
