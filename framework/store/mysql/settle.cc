@@ -161,10 +161,12 @@ Result<Batch> Settler::Free(const Batch& batch) {
 Status Settler::DropLockedKeys(Batch& batch) {
   std::vector<sql::LedgerKey> keys;
   for (const Settlement* one : batch) {
-    if (!one->biz_key.empty()) keys.emplace_back(one->handler, one->biz_key);
+    if (sql::ChangesKey(*one)) keys.emplace_back(one->handler, one->biz_key);
   }
   BOOST_OUTCOME_TRY(locked, sql::LockedKeys(session_, keys));
-  std::erase_if(batch, [&](const Settlement* one) { return locked.contains({one->handler, one->biz_key}); });
+  std::erase_if(batch, [&](const Settlement* one) {
+    return sql::ChangesKey(*one) && locked.contains({one->handler, one->biz_key});
+  });
   return {};
 }
 

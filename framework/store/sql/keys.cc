@@ -162,6 +162,10 @@ Status SetFate(Connection& db, KeyEntries entries, KeyFate fate) {
   return {};
 }
 
+bool ChangesKey(const Settlement& settlement) {
+  return !settlement.biz_key.empty() && (settlement.to != Settlement::To::Waiting || settlement.started);
+}
+
 // A task that was cancelled and not started in this attempt may have been in an earlier one: its entry says
 // so.
 Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch) {
@@ -171,12 +175,12 @@ Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch) {
   KeyEntries failed;
   KeyEntries started;
   for (const Settlement* one : batch) {
-    if (one->biz_key.empty()) continue;
+    if (!ChangesKey(*one)) continue;
     const KeyEntry entry{one->handler, one->biz_key, one->key};
     if (one->to == To::Failed) {
       failed.push_back(entry);
     } else if (one->to == To::Waiting) {
-      if (one->started) started.push_back(entry);
+      started.push_back(entry);
     } else {
       (one->to == To::Cancelled && !one->started ? maybe_free : kept).push_back(entry);
     }

@@ -63,6 +63,8 @@ enum class KeyFate {
 };
 // One statement, or none where there are no entries; within a transaction.
 Status SetFate(Connection& db, KeyEntries entries, KeyFate fate);
+// Whether EndKeys writes to the entry of its key.
+bool ChangesKey(const Settlement& settlement);
 // What becomes of the entries of attempts that end so: one statement at most for each fate.
 Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch);
 

@@ -74,8 +74,8 @@ TEST_F(MysqlLocks, ALockedKeyHoldsUpItsOwnTaskAlone) {
   ASSERT_TRUE(settled) << settled.error().message;
   EXPECT_EQ(settled->verdicts,
             (std::vector{SettleVerdict::Busy, SettleVerdict::Settled, SettleVerdict::Settled}));
-  const auto again = std::chrono::steady_clock::now();
   const auto more = Claim(*tasks_, Add(1));
+  const auto again = std::chrono::steady_clock::now();
   settled = tasks_->Settle("w.1", std::vector{Succeeded(claimed[0]), Succeeded(more[0])});
   EXPECT_LT(std::chrono::steady_clock::now() - again, std::chrono::milliseconds(900))
       << "nobody waits for it";
@@ -106,6 +106,23 @@ TEST_F(MysqlLocks, ALockedKeyOfAPlainRowKeepsThatOneWaitingAlone) {
   EXPECT_EQ((*confirmed)[0].task, claimed[1].key);
   EXPECT_TRUE((*confirmed)[0].mine);
   other.Ask("COMMIT");
+}
+
+// Its entry is seen by its lock alone.
+TEST_F(MysqlLocks, AKeyThatIsBeingEnteredKeepsItsOwnTaskWaitingAlone) {
+  for (const char* key : {"k", "free"})
+    sql_->Ask("INSERT INTO tasks (handler,biz_key) VALUES ('noop','" + std::string(key) + "')");
+  const auto claimed = Claim(*tasks_, {1, 2});
+  ASSERT_EQ(claimed.size(), 2U);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id) VALUES ('noop','k','tasks',999)");
+  const auto confirmed = tasks_->ConfirmKeys("w.1", claimed);
+  ASSERT_TRUE(confirmed) << confirmed.error().message;
+  ASSERT_EQ(confirmed->size(), 1U);
+  EXPECT_EQ((*confirmed)[0].task, claimed[1].key);
+  other.Ask("ROLLBACK");
+  EXPECT_EQ(tasks_->ConfirmKeys("w.1", claimed)->size(), 2U);
 }
 
 TEST_F(MysqlLocks, LockedRowHoldsUpNeitherCancelsNorTheProgressOfTheOthers) {
