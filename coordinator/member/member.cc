@@ -32,7 +32,7 @@ std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 // Of what a worker adds its numbers, and what others go by: see ReadStatus. Without that a leader would take
 // its limits for unused, and its shares for another life's.
 nlohmann::ordered_json Essence(const nlohmann::ordered_json& added) {
-  nlohmann::ordered_json essence;
+  auto essence = nlohmann::ordered_json::object();
   for (const auto& [key, value] : added.items()) {
     if (value.is_number() || key == status_key::kLimits) essence[key] = value;
   }

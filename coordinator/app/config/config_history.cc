@@ -18,7 +18,7 @@ Status MakeFolder(ClusterClient& client, const std::string& part) {
 }
 
 std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change,
-                              const std::vector<std::string>& noted) {
+                              const std::vector<std::string>& noted, bool present_is_noted) {
   std::vector<TreeWrite> writes;
   if (node.version) {
     writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), change.text, *node.version});
@@ -26,13 +26,25 @@ std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change
     writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), change.text});
   }
   // As the cluster was made, or set by other means while nobody led: kept for a rollback.
-  if (node.version && !std::binary_search(noted.begin(), noted.end(), HistoryName(*node.version))) {
-    const auto before = NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, {});
+  if (node.version && !present_is_noted) {
+    const std::string name = HistoryName(*node.version);
+    std::vector<std::string> stale;  // of a node that was there before this one
+    if (std::binary_search(noted.begin(), noted.end(), name)) stale.push_back(name);
+    const auto before =
+        NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, std::move(stale));
     writes.insert(writes.end(), before.begin(), before.end());
   }
   const auto after = NoteChange(node.part, change, noted);
   writes.insert(writes.end(), after.begin(), after.end());
   return writes;
+}
+
+Result<bool> IsNoted(ClusterClient& client, const ConfigNode& node) {
+  if (!node.version) return false;
+  const std::string name = HistoryName(*node.version);
+  BOOST_OUTCOME_TRY(note, client.Get(HistoryFolder(node.part) + "/" + name));
+  const auto change = note ? ReadChange(name, note->data) : std::nullopt;
+  return change && change->text == node.text;
 }
 
 }  // namespace
@@ -44,7 +56,8 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
   const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
   for (int i = 0; i < kWriteTries; ++i) {
     BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
-    Status done = client.Write(Writes(node, change, noted));
+    BOOST_OUTCOME_TRY(present_is_noted, IsNoted(client, node));
+    Status done = client.Write(Writes(node, change, noted, present_is_noted));
     if (done) return next;
     const ErrorCode code = done.error().code;
     if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());

@@ -341,7 +341,8 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     return Fail(done.error());
   }
   if (batch) {
-    BOOST_OUTCOME_TRYV(batch->Finish(!totals.stopped, totals.added, options.common.json));
+    const bool whole = !totals.stopped && totals.bad == 0 && totals.differing == 0;
+    BOOST_OUTCOME_TRYV(batch->Finish(whole, totals.added, options.common.json));
     totals.batch = options.batch.name;
     totals.batch_state = batch->state();
   }

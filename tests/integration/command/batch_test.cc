@@ -97,6 +97,23 @@ TEST_F(BatchCommandTest, ATaskThatFailedKeepsABatchFromSuccessAndNotFromItsEnd) 
       << "one less has failed than its end says";
 }
 
+TEST_F(BatchCommandTest, ABatchOfWhichARowWasRefusedTakesTheMendedFile) {
+  Write("rows.jsonl", "{\"id\":1}\n{\"id\"\n");
+  const std::string submit =
+      std::string("submit --handler noop --from rows.jsonl --key-column id --batch june --on-success ") +
+      kCallback;
+  EXPECT_EQ(Run(submit + " --all-or-nothing").exit_code, 1);
+  const ProcessResult refused = Run(submit);
+  EXPECT_EQ(refused.exit_code, 1) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("stays open"));
+  EXPECT_EQ(Run(submit + " --all-or-nothing").exit_code, 1);
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"open")"), HasSubstr(R"("tasks":1)")));
+  Write("rows.jsonl", "{\"id\":1}\n{\"id\":2}\n");
+  const ProcessResult mended = Run(submit);
+  EXPECT_EQ(mended.exit_code, 0) << mended.output;
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":2)")));
+}
+
 // Where its row stands in another shard than those that are looked at, it is not known what it is.
 TEST_F(BatchCommandTest, ABatchWhoseHomeIsNotLookedAtIsNotCalledPlain) {
   Write("two.json", R"({"shards":{"east":{"url":"sqlite:east.db"},"west":{"url":"sqlite:west.db"}}})");
