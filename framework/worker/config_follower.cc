@@ -27,18 +27,20 @@ void ConfigFollower::Stop() {
 void ConfigFollower::Run() {
   while (!stopping_.load()) {
     if (auto config = control_.CurrentConfig(); !Follows(config)) Take(std::move(config));
-    if (lanes_.LookAgain()) {  // they may have other threads now
-      MutexLock lock(mutex_);
-      admission_.Follow(lanes_.WithThreads(*followed_));
-    }
+    if (lanes_.LookAgain())
+      admission_.Follow(lanes_.WithThreads(*Followed()));  // they may have other threads now
     stop_.WaitFor(kTick);
   }
   ended_.store(true);
 }
 
-bool ConfigFollower::Follows(const std::shared_ptr<const Config>& config) const {
+std::shared_ptr<const Config> ConfigFollower::Followed() const {
   MutexLock lock(mutex_);
-  return config == followed_;
+  return followed_;
+}
+
+bool ConfigFollower::Follows(const std::shared_ptr<const Config>& config) const {
+  return config == Followed();
 }
 
 std::optional<HandlerRefusals> ConfigFollower::Refused(const std::shared_ptr<const Config>& config) const {

@@ -40,6 +40,7 @@ class ConfigFollower {
 
  private:
   void Run();
+  std::shared_ptr<const Config> Followed() const;
   bool Follows(const std::shared_ptr<const Config>& config) const;
   void Take(std::shared_ptr<const Config> config);
 

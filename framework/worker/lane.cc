@@ -248,6 +248,7 @@ void Lane::Run(LaneThread& thread) {
       continue;
     }
     RunTaken(thread, setup);
+    thread.ForgetSetup();
     MutexLock lock(mutex_);
     NoteRan(thread);
     Release(thread);

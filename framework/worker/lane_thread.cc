@@ -21,14 +21,17 @@ void LaneThread::Call(const LaneSetupPtr& setup, const CallPart& part) {
   calls_ = &setup;
   std::vector<CallPart> parts =
       runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout));
-  LaneSetupPtr former;  // the caller lets the last one go: its handler's end is foreign code
   {
     MutexLock lock(mutex_);
     ended_.swap(attempts_);
-    former.swap(setup_);
   }
   ended_.clear();  // an attempt may be the last that keeps its shard
   if (!parts.empty()) KeepParts(std::move(parts));
+}
+
+void LaneThread::ForgetSetup() {
+  MutexLock lock(mutex_);
+  setup_.reset();
 }
 
 void LaneThread::NoteRan(BootTime now) {
@@ -85,7 +88,7 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
     recorder_.Begin(slots_[i], attempt.lease->incarnation(), attempt.task.key, attempt.task.attempt);
   }
   MutexLock lock(mutex_);
-  setup_ = *calls_;
+  if (setup_ != *calls_) setup_ = *calls_;
   attempts_ = attempts;
   deadline_ = deadline;
   since_ = now;

@@ -48,6 +48,9 @@ class LaneThread final : public CallWatch {
 
   // Runs one call on tasks of one shard. What failed as a whole is kept, to be run in parts.
   void Call(const LaneSetupPtr& setup, const CallPart& part);
+  // After its calls: whoever has `setup` lets the last one go, with nothing locked, since the end of a
+  // handler that was replaced is foreign code.
+  void ForgetSetup();
   // Sessions of shards that are served no more.
   void CloseEndedSessions();
 
@@ -112,7 +115,7 @@ class LaneThread final : public CallWatch {
   std::atomic<bool> home_{false};
 
   mutable Mutex mutex_;
-  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);                 // of the present call, until its end
+  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);                 // of the present calls
   std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);   // of the present call, until its end
   CallState state_ MILLRACE_GUARDED_BY(mutex_) = CallState::Idle;  // of those
   BootTime since_ MILLRACE_GUARDED_BY(mutex_){};                   // it runs, or its COMMIT
