@@ -50,16 +50,24 @@ class ShardUpkeepTest : public testing::Test {
   Settable<std::shared_ptr<const Ownership>> ownership_;
   std::atomic<bool> leading_{true};
   std::atomic<bool> standing_{true};
+  std::atomic<bool> divides_{false};
+  std::atomic<bool> prunes_{true};
   std::atomic<int> turns_{0};
   Signal turn_;
-  ShardUpkeep upkeep_{{"main", store_,
-                       [this] {
-                         ++turns_;
-                         turn_.Notify();
-                         return leading_.load();
-                       },
-                       [this] { return config_.Get(); }, [this] { return ownership_.Get(); }, milliseconds(1),
-                       [this] { return standing_.load(); }}};
+  ShardUpkeep upkeep_{{.name = "main",
+                       .store = store_,
+                       .leading =
+                           [this] {
+                             ++turns_;
+                             turn_.Notify();
+                             return leading_.load();
+                           },
+                       .config = [this] { return config_.Get(); },
+                       .ownership = [this] { return ownership_.Get(); },
+                       .round = milliseconds(1),
+                       .standing = [this] { return standing_.load(); },
+                       .divides = [this] { return divides_.load(); },
+                       .prunes = [this] { return prunes_.load(); }}};
 };
 
 TEST_F(ShardUpkeepTest, ReadsTheTablesWhileItsProcessLeads) {
@@ -122,51 +130,26 @@ TEST_F(ShardUpkeepTest, NothingIsPrunedWhileItIsNotKnownWhatIsToBeKept) {
   Config config;
   config.handlers["job"].keep = Micros(0);
   config_.Set(std::make_shared<const Config>(std::move(config)));
-  std::atomic<bool> prunes{false};
-  ShardUpkeep::Parts parts{"main",
-                           store_,
-                           [this] {
-                             ++turns_;
-                             turn_.Notify();
-                             return true;
-                           },
-                           [this] { return config_.Get(); },
-                           [this] { return ownership_.Get(); },
-                           milliseconds(1)};
-  parts.prunes = [&] { return prunes.load(); };
-  ShardUpkeep upkeep(std::move(parts));
-  ASSERT_TRUE(upkeep.Start());
-  ASSERT_TRUE(Eventually([&] { return !upkeep.PruneTroubles().empty(); }));
+  prunes_ = false;
+  Start();
+  ASSERT_TRUE(Eventually([&] { return !upkeep_.PruneTroubles().empty(); }));
   WaitForTurns(5);
   EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_done"), 1);
-  prunes = true;
+  prunes_ = true;
   EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks_done") == 0; }));
-  EXPECT_TRUE(Eventually([&] { return upkeep.PruneTroubles().empty(); }));
+  EXPECT_TRUE(Eventually([&] { return upkeep_.PruneTroubles().empty(); }));
 }
 
 // Also where a limit stands in the configuration of the workers alone.
 TEST_F(ShardUpkeepTest, ReadsWhoLivesWhereverLimitsAreDivided) {
   const auto lives = store_->OpenIncarnations();
   ASSERT_TRUE(lives->Register({"w1.1", "w1", "h", 1, seconds(10)}));
-  std::atomic<bool> divides{false};
-  ShardUpkeep::Parts parts{"main",
-                           store_,
-                           [this] {
-                             ++turns_;
-                             turn_.Notify();
-                             return true;
-                           },
-                           [this] { return config_.Get(); },
-                           [this] { return ownership_.Get(); },
-                           milliseconds(1)};
-  parts.divides = [&] { return divides.load(); };
-  ShardUpkeep upkeep(std::move(parts));
-  ASSERT_TRUE(upkeep.Start());
+  Start();
   WaitForTurns(3);
-  EXPECT_EQ(upkeep.Lives().asked, BootTime{});
-  divides = true;
-  EXPECT_TRUE(Eventually([&] { return upkeep.Lives().asked > BootTime{}; }));
-  EXPECT_THAT(upkeep.Lives().alive, ElementsAre(testing::Pair("w1", "w1.1")));
+  EXPECT_EQ(upkeep_.Lives().asked, BootTime{});
+  divides_ = true;
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Lives().asked > BootTime{}; }));
+  EXPECT_THAT(upkeep_.Lives().alive, ElementsAre(testing::Pair("w1", "w1.1")));
 }
 
 // Where nobody leads a cluster a round is half a minute.
