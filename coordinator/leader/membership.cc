@@ -148,6 +148,21 @@ BootTime Membership::ProbationEnd(const Member& member) const {
   return member.since + std::min(probation, options_.longest_probation);
 }
 
+bool Membership::OnProbation(const Member& member, BootTime now) const {
+  return member.present && !member.draining && now < ProbationEnd(member);
+}
+
+bool Membership::MostFlap(BootTime now) const {
+  std::size_t present = 0;
+  std::size_t flap = 0;
+  for (const auto& [id, member] : members_) {
+    if (!member.present) continue;
+    ++present;
+    if (OnProbation(member, now) && member.ends >= options_.flaps) ++flap;
+  }
+  return flap * 2 > present;
+}
+
 // It was announced to end, and another life of it is there.
 bool Membership::Returned(const Member& member) const {
   return member.expected && member.present && member.document.incarnation != member.expected_end;
@@ -156,7 +171,8 @@ bool Membership::Returned(const Member& member) const {
 MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
   if (member.present) {
     if (member.draining) return MemberRole::Draining;
-    return now < ProbationEnd(member) ? MemberRole::Probation : MemberRole::Active;
+    if (!OnProbation(member, now)) return MemberRole::Active;
+    return member.ends < options_.flaps ? MemberRole::Probation : MemberRole::Flapping;
   }
   if (member.draining) return MemberRole::Gone;
   const bool expected = member.expected && now < member.expected_until;
@@ -168,8 +184,11 @@ MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
 
 std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
   std::map<std::string, MemberRole> roles;
+  const bool most_flap = MostFlap(now);
   for (const auto& [id, member] : members_) {
-    if (member.present || member.owner) roles[id] = RoleOf(member, now);
+    if (!member.present && !member.owner) continue;
+    const MemberRole role = RoleOf(member, now);
+    roles[id] = role == MemberRole::Flapping && most_flap ? MemberRole::Probation : role;
   }
   return roles;
 }
@@ -177,7 +196,7 @@ std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
 std::map<std::string, BootTime> Membership::Probations(BootTime now) const {
   std::map<std::string, BootTime> probations;
   for (const auto& [id, member] : members_) {
-    if (RoleOf(member, now) == MemberRole::Probation) probations[id] = ProbationEnd(member);
+    if (OnProbation(member, now)) probations[id] = ProbationEnd(member);
   }
   return probations;
 }

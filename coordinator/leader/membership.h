@@ -64,6 +64,10 @@ struct CalmOptions {
   Micros probation = std::chrono::seconds(15);  // after a worker's first unannounced end; doubles with each
   Micros longest_probation = std::chrono::minutes(5);
   Micros memory = std::chrono::minutes(10);  // after which an unannounced end is forgotten
+  // From so many ends that are not forgotten a worker flaps: it works for moments between its ends, so what
+  // it has is better with others. Unless more than half of all flap: then the fault is not theirs (a handler
+  // that all run, the network), and whoever still stood would get everything, and be the next.
+  int flaps = 3;
 };
 
 // An announced restart, with what tells its node from an earlier one of the same worker: the time counts anew
@@ -89,7 +93,8 @@ struct MembershipView {
 // How the plan treats a worker.
 enum class MemberRole {
   Active,     // takes slices
-  Probation,  // there, but it has flapped: keeps what it has, gets what nobody else can take
+  Probation,  // there, but it ended lately: keeps what it has, gets what nobody else can take
+  Flapping,   // there, but it ends again and again: has nothing but what nobody else can take
   Draining,   // there; everything it has goes to others
   Kept,       // away; its slices are kept for it
   Gone,       // away; its slices go to others at once
@@ -110,7 +115,7 @@ class Membership {
 
   // By id: everybody present, and everybody who owns slices.
   std::map<std::string, MemberRole> Roles(BootTime now) const;
-  // Who is on probation, and until when.
+  // Who is on probation or flaps, and until when.
   std::map<std::string, BootTime> Probations(BootTime now) const;
   // What each worker said of itself last: of those that are there, and of those that are kept.
   std::map<std::string, WorkerDocument> Documents() const;
@@ -151,6 +156,8 @@ class Membership {
   void CountVanished(BootTime now);
   bool Gathering(BootTime now) const;
   BootTime ProbationEnd(const Member& member) const;
+  bool OnProbation(const Member& member, BootTime now) const;
+  bool MostFlap(BootTime now) const;
   MemberRole RoleOf(const Member& member, BootTime now) const;
   bool Returned(const Member& member) const;
 

@@ -16,9 +16,7 @@
 namespace millrace::engine {
 namespace {
 
-bool IsPresent(MemberRole role) {
-  return role == MemberRole::Active || role == MemberRole::Probation || role == MemberRole::Draining;
-}
+bool IsPresent(MemberRole role) { return role != MemberRole::Kept && role != MemberRole::Gone; }
 
 MemberRole RoleOf(const PlanState& state, const std::string& id) {
   const auto found = state.roles.find(id);
@@ -165,8 +163,8 @@ class PlanMaker {
     const std::vector<SliceIndex> left = Solve(MemberRole::Active, first, quiet_);
     second.insert(second.end(), left.begin(), left.end());
     std::sort(second.begin(), second.end());
-    const std::vector<SliceIndex> unplaced = Solve(MemberRole::Probation, second, false);
-    Finish(unplaced);
+    const std::vector<SliceIndex> last = Solve(MemberRole::Probation, second, false);
+    Finish(Solve(MemberRole::Flapping, last, false));
     return std::move(decision_);
   }
 
@@ -212,7 +210,7 @@ class PlanMaker {
   }
 
   // Slices that are kept for an absent owner are no matter of the plan; what workers on probation have and
-  // may have stays with them; all others are for the active ones.
+  // may have stays with them; all others are for the active ones, also what those have that flap.
   void SplitByOwner(std::vector<SliceIndex>& first, std::vector<SliceIndex>& second) const {
     for (SliceIndex i = 0; i < slices_.size(); ++i) {
       const HolderIndex owner = slices_[i].owner;

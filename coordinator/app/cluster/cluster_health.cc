@@ -76,7 +76,9 @@ void AddProbations(const ClusterSnapshot& snapshot, WallTime now, TroubleList& t
     if (end && *end <= now) continue;
     troubles.push_back(
         {id + " is on probation until " + until + (end ? " (" + Relative(*end, now) + ")" : "") +
-             ", since it ended unannounced: it keeps what it has and gets what nobody else can take",
+             ", since it ended unannounced: it " +
+             (snapshot.SliceCount(id) > 0 ? "keeps what it has and gets" : "gets no slices but") +
+             " what nobody else can take",
          "millrace cluster proceed ends that"});
   }
   if (snapshot.plan.on_probation > snapshot.plan.probation.size()) {

@@ -384,6 +384,28 @@ TEST_F(LeaderTest, DrainMovesExactlyTheDrainedSlices) {
   EXPECT_EQ(Count("w2"), 21u);
 }
 
+TEST_F(LeaderTest, AWorkerThatIsBackAfterEachCrashBeforeItsSessionEndsKeepsItsSlicesTwiceAtMost) {
+  Start("w1");
+  Start("w3");
+  const auto begin_life = [&](int life) {
+    room_.Put("/workers/w2", ToText(WorkerDocument{.incarnation = "w2." + std::to_string(life)}));
+    ASSERT_TRUE(room_.Pass(seconds(2)));
+  };
+  const auto with_others = [&] { return Count("w1") + Count("w3"); };
+  begin_life(0);
+  Quiet();
+  ASSERT_EQ(with_others(), 43u);
+  begin_life(1);
+  begin_life(2);
+  EXPECT_EQ(with_others(), 43u);
+  begin_life(3);
+  EXPECT_EQ(with_others(), 64u);
+  ASSERT_TRUE(room_.Pass(seconds(50)));
+  EXPECT_EQ(with_others(), 64u);
+  ASSERT_TRUE(room_.Pass(seconds(20)));  // it held out
+  EXPECT_EQ(with_others(), 43u);
+}
+
 TEST_F(LeaderTest, AFlappingWorkersSlicesMoveOnceAway) {
   for (const char* id : {"w1", "w2", "w3"}) Start(id);
   Quiet();

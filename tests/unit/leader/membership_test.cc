@@ -160,16 +160,34 @@ TEST_F(MembershipTest, AnAnnouncementForAnUnknownWorkerEnds) {
 TEST_F(MembershipTest, AnUnannouncedEndIsFollowedByProbationThatDoubles) {
   ComeAll({"w1", "w2"});
   for (const Micros probation : {seconds(15), seconds(30), seconds(60)}) {
+    const MemberRole role = probation < seconds(60) ? MemberRole::Probation : MemberRole::Flapping;
     Go("w1");
     Come("w1");
-    EXPECT_EQ(Role("w1"), MemberRole::Probation);
+    EXPECT_EQ(Role("w1"), role);
     EXPECT_THAT(membership_.Probations(now_), testing::ElementsAre(testing::Pair("w1", now_ + probation)));
     Pass(probation - milliseconds(1));
-    EXPECT_EQ(Role("w1"), MemberRole::Probation);
+    EXPECT_EQ(Role("w1"), role);
     Pass(milliseconds(1));
     EXPECT_EQ(Role("w1"), MemberRole::Active);
     EXPECT_THAT(membership_.Probations(now_), testing::IsEmpty());
   }
+}
+
+TEST_F(MembershipTest, WhereMostFlapEachKeepsWhatItHas) {
+  ComeAll({"w1", "w2", "w3", "w4"});
+  const auto crash = [&](std::initializer_list<const char*> ids) {
+    for (int i = 0; i < 3; ++i) ComeAll(ids);
+  };
+  crash({"w1", "w2"});
+  EXPECT_EQ(Role("w1"), MemberRole::Flapping);
+  crash({"w3"});
+  for (const char* id : {"w1", "w2", "w3"}) EXPECT_EQ(Role(id), MemberRole::Probation);
+  EXPECT_EQ(Role("w4"), MemberRole::Active);
+  EXPECT_THAT(membership_.Probations(now_), testing::SizeIs(3));
+  Go("w3");
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);  // two of three
+  Pass(seconds(60));
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
 }
 
 TEST_F(MembershipTest, ARestartBetweenTwoLooksCountsAsAnEnd) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <random>
 
 #include "framework/policy/eligibility.h"
@@ -104,6 +105,23 @@ TEST_F(PlanTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTake) {
   state_.workers.erase("w1");
   EXPECT_THAT(CarryOut().moves, SizeIs(32));  // nobody else is there
   EXPECT_EQ(Count("w2"), 64u);
+}
+
+TEST_F(PlanTest, AWorkerThatFlapsHasNothingButWhatNobodyElseCanTake) {
+  Join("w1");
+  Join("w2");
+  Join("w3");
+  state_.workers["w1"].limits.handlers = {{"a"}};
+  state_.workers["w2"].limits.handlers = {{"a", "b"}};
+  state_.workers["w3"].limits.handlers = {{"a", "b", "c"}};
+  CarryOut();
+  Leave("w2", MemberRole::Probation);
+  Leave("w3", MemberRole::Flapping);
+  CarryOut(false);
+  EXPECT_EQ(Count("w1") + Count("w2"), 128u);
+  EXPECT_THAT(state_.assigned["w3"].slices, testing::Each(testing::EndsWith("@c")));
+  EXPECT_EQ(Count("w3"), 64u);
+  EXPECT_THAT(Decide(false).moves, IsEmpty());
 }
 
 TEST_F(PlanTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
@@ -240,7 +258,9 @@ TEST_F(PlanTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrThereIsN
     state_ = {};
     state_.catalog.tables = {{"east", "mails", 6}, {"east", "tasks", 8, {11}}, {"west", "tasks", 8}};
     for (const char* id : {"w1", "w2", "w3", "w4", "w5"}) {
-      Join(id, random() % 4 == 0 ? MemberRole::Probation : MemberRole::Active);
+      constexpr std::array kRoles = {MemberRole::Probation, MemberRole::Flapping, MemberRole::Active,
+                                     MemberRole::Active};
+      Join(id, kRoles[random() % kRoles.size()]);
       WorkerDocument& worker = state_.workers[id];
       if (random() % 2 == 0) worker.limits.handlers = names({"a", "b", "c"});
       if (worker.limits.handlers && worker.limits.handlers->empty()) worker.limits.handlers = {{"c"}};
