@@ -47,8 +47,7 @@ Status ReadCallbackMember(const std::string& name, const ordered_json& value, Ne
 
 // Not of one table, or of a right that lacks: what else stands in the shard can be asked.
 bool IsOfTheShard(const Error& error) {
-  return error.code != ErrorCode::Internal && error.code != ErrorCode::Invalid &&
-         error.code != ErrorCode::NotFound;
+  return error.code != ErrorCode::Internal && error.code != ErrorCode::NotFound && !IsForPeople(error.code);
 }
 
 bool HasCallback(const BatchRecord& record) { return !record.on_success.empty() || !record.on_end.empty(); }

@@ -17,6 +17,8 @@ const char* ToString(ErrorCode code) {
       return "outcome unknown";
     case ErrorCode::Invalid:
       return "invalid";
+    case ErrorCode::Denied:
+      return "denied";
     case ErrorCode::Cancelled:
       return "cancelled";
     case ErrorCode::Internal:

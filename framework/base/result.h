@@ -15,11 +15,15 @@ enum class ErrorCode {
   Unavailable,  // a server or resource is away and nothing was changed: try again later
   Unknown,      // the outcome of a write is not known: read back before trying again
   Invalid,      // the input is wrong and will stay wrong
+  Denied,       // a server does not let us in, or not do this: it says nothing of the input
   Cancelled,    // the operation was told to stop
   Internal,     // a defect or a broken invariant
 };
 
 const char* ToString(ErrorCode code);
+
+// To try again does not help: a person has to mend the input, or rights, a password, a certificate.
+constexpr bool IsForPeople(ErrorCode code) { return code == ErrorCode::Invalid || code == ErrorCode::Denied; }
 
 struct Error {
   ErrorCode code = ErrorCode::Internal;

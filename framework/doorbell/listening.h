@@ -48,7 +48,7 @@ class Redial {
   // It ended for this reason, after it had listened for so long; 0: not at all.
   Micros After(ErrorCode why, Micros listened) {
     if (listened >= kWell) last_ = flood_ = Micros(0);
-    if (why == ErrorCode::Invalid) return kForPeople;
+    if (IsForPeople(why)) return kForPeople;
     if (why == ErrorCode::Conflict)
       return flood_ = std::clamp(flood_ * 2, kFirstAfterFlood, kLongestAfterFlood);
     return last_ = std::clamp(last_ * 2, kFirst, kLongest);

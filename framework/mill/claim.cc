@@ -55,7 +55,7 @@ Step<Result<Claimer::Tasks>> Claimer::FailUnclaimed(ClaimRequest request, std::s
       LogError("a task that can't be claimed is in the failed pool",
                {{"task", ToString(TaskName{parts_.shard, {request.table, id}})}, {"why", why}});
     }
-  } else if (failed.error().code == ErrorCode::Invalid) {  // somebody has to mend the table; the others go on
+  } else if (IsForPeople(failed.error().code)) {  // somebody has to mend the table; the others go on
     LogError("a task that can't be claimed can't be moved to the failed pool either",
              {{"shard", parts_.shard}, {"why", why}, {"error", failed.error().message}});
   } else {

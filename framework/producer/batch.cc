@@ -109,6 +109,7 @@ Error FromStore(const engine::Error& error) {
       return {ErrorKind::Unknown, error.message};
     case engine::ErrorCode::NotFound:
     case engine::ErrorCode::Invalid:
+    case engine::ErrorCode::Denied:
       return {ErrorKind::Invalid, error.message};
     case engine::ErrorCode::Cancelled:
     case engine::ErrorCode::Internal:

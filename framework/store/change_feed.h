@@ -27,8 +27,9 @@ class ChangeFeed {
  public:
   virtual ~ChangeFeed() = default;
 
-  // Begins to listen, anew after Next has failed. What happened before is not told. Invalid: a person has to
-  // do something about it, and the message says what; Unavailable: it may be better in a moment.
+  // Begins to listen, anew after Next has failed. What happened before is not told. Invalid, Denied: a
+  // person has to do something about it, and the message says what; Unavailable: it may be better in a
+  // moment.
   virtual Status Open() = 0;
   // What was heard, as soon as there is something; empty after a while without. An error: it hears nothing
   // until the next Open. Conflict: so much is going on that listening costs more than it brings.

@@ -204,7 +204,7 @@ class TaskStore {
 
   // Ends attempts, in one transaction where it can; rows that break the batch or are refused are split out
   // and the others settle; so are rows that somebody has locked (Busy). Unknown: see StillRunning.
-  // Unavailable, Conflict: nothing was settled, try again.
+  // Unavailable, Conflict, Denied: nothing was settled, try again.
   virtual Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) = 0;
 
   // After an Unknown settle, on a new connection: for each settlement, true if its attempt still runs under

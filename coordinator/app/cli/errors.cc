@@ -19,6 +19,7 @@ int Ended(const std::string& why) {
 ExitCode ExitCodeOf(ErrorCode code) {
   switch (code) {
     case ErrorCode::Invalid:
+    case ErrorCode::Denied:
       return ExitCode::Usage;
     case ErrorCode::Unavailable:
     case ErrorCode::Unknown:

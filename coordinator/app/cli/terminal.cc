@@ -106,6 +106,7 @@ const char* CodeText(ErrorCode code) {
     case ErrorCode::Unknown:
       return "unknown";
     case ErrorCode::Invalid:
+    case ErrorCode::Denied:
       return "invalid";
     case ErrorCode::Cancelled:
       return "cancelled";

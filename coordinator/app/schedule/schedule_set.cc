@@ -160,7 +160,7 @@ Status CheckNames(const ScheduleConfig& schedule, const Config& config, Schedule
   }
   const auto check = [&](const char* flag, const ScheduleConfig& named) -> Status {
     const auto place = book.PlaceOf(named);
-    if (place || place.error().code != ErrorCode::Invalid) return {};
+    if (place || !IsForPeople(place.error().code)) return {};
     return Fail(ErrorCode::Invalid, std::string(flag) + ": " + place.error().message +
                                         "; to add it for one that is yet to come, add --force");
   };

@@ -132,7 +132,7 @@ Result<Listing> ReadListing(TaskShards& open, const TaskListOptions& options, co
       }
       const std::size_t room = std::min<std::size_t>(options.limit - listing.tasks.size(), kMaxBatchRows);
       auto page = open.Operations(shard).List(table, filter, mark, room);
-      if (!page && page.error().code == ErrorCode::Invalid) return Fail(page.error());
+      if (!page && IsForPeople(page.error().code)) return Fail(page.error());
       if (!page) {
         open.away[shard] = page.error();
         break;

@@ -109,8 +109,9 @@ class BinlogFeed final : public ChangeFeed {
   Status Connect() {
     std::string password;
     if (!endpoint_.options.password_file.empty()) {
-      BOOST_OUTCOME_TRY(read, ReadPasswordFile(endpoint_.options.password_file));
-      password = std::move(read);
+      auto read = ReadPasswordFile(endpoint_.options.password_file);
+      if (!read) return Fail(ErrorCode::Denied, read.error().message);
+      password = std::move(*read);
     }
     PrepareClient();
     connection_.reset(mysql_init(nullptr));
@@ -129,10 +130,10 @@ class BinlogFeed final : public ChangeFeed {
     }
     if (mysql_real_connect(connection_.get(), endpoint_.url.host.c_str(), endpoint_.url.user.c_str(),
                            password.c_str(), nullptr, endpoint_.url.port, nullptr, 0) == nullptr) {
-      return Fail(Wrong());
+      return Fail(Wrong(Purpose::Connect));
     }
     if (!authority.empty() && mysql_get_ssl_cipher(connection_.get()) == nullptr) {
-      return Fail(ErrorCode::Invalid,
+      return Fail(ErrorCode::Denied,
                   where_ + ": the connection is not encrypted although the store URL names a tls_ca");
     }
     MutexLock lock(mutex_);
@@ -216,17 +217,17 @@ class BinlogFeed final : public ChangeFeed {
     return !rows && mysql_errno(connection_.get()) == kNoSuchStatement ? Ask(newer) : std::move(rows);
   }
 
-  Error Wrong() const {
+  Error Wrong(Purpose purpose = Purpose::Read) const {
     const int code = static_cast<int>(mysql_errno(connection_.get()));
     const std::string message = mysql_error(connection_.get());
     if (code == kLacksRight || code == kNotReplica) {
-      return {ErrorCode::Invalid,
+      return {ErrorCode::Denied,
               where_ + ": " + endpoint_.url.user +
                   " may not follow the binary log: GRANT it REPLICATION SLAVE and REPLICATION "
                   "CLIENT (MariaDB: BINLOG MONITOR) ON *.*, or leave the doorbell out (error " +
                   std::to_string(code) + ": " + message + ")"};
     }
-    return Translate({code, message}, Purpose::Connect, where_);
+    return Translate({code, message}, purpose, where_);
   }
 
   Error Ended(Micros waited) {

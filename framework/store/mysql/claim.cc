@@ -3,7 +3,6 @@
 #include <map>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/errors.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_store.h"
 #include "framework/store/sql/operations.h"
@@ -95,17 +94,6 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request, 
                          : ClaimScanned(request, claimer, ids, scanned);
 }
 
-Result<std::uint64_t> MysqlTaskStore::SendClaim(const std::string& text) {
-  auto hit = session_.Write(text);
-  if (hit) return hit;
-  Error error = hit.error();
-  // A server that refuses us (another password, no right) says nothing of the rows.
-  if (error.code == ErrorCode::Invalid && !IsDataError(session_.last_code())) {
-    error.code = ErrorCode::Unavailable;
-  }
-  return Fail(error);
-}
-
 Result<std::vector<Task>> MysqlTaskStore::ReadHit(const ClaimRequest& request, const sql::Claimer& claimer,
                                                   const std::string& list, std::uint64_t hit) {
   auto tasks = ReadClaimed(request.table, claimer, list, request.attempt + 1);
@@ -122,8 +110,8 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& reque
                                                        std::span<const std::uint64_t> ids,
                                                        std::span<const ScannedTask* const> scanned) {
   const std::string list = List(ids);
-  BOOST_OUTCOME_TRY(
-      hit, SendClaim(ClaimText(request.table, list, claimer.number, request.attempt, Unchanged(scanned))));
+  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, list, claimer.number, request.attempt,
+                                                  Unchanged(scanned))));
   std::vector<Task> tasks;
   if (hit == ids.size()) {
     tasks.reserve(hit);
@@ -160,7 +148,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimUnscanned(const ClaimRequest& req
                                                          const sql::Claimer& claimer,
                                                          std::span<const std::uint64_t> ids) {
   const std::string list = List(ids);
-  BOOST_OUTCOME_TRY(hit, SendClaim(ClaimText(request.table, list, claimer.number, request.attempt)));
+  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, list, claimer.number, request.attempt)));
   if (hit > 0) return ReadHit(request, claimer, list, hit);
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return std::vector<Task>{};

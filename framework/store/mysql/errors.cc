@@ -11,14 +11,24 @@ bool IsOneOf(int code, const int (&codes)[N]) {
   return std::find(std::begin(codes), std::end(codes), code) != std::end(codes);
 }
 
+// Somebody else's lock, or his change, which a group of servers (3101) or a snapshot (1020) had first.
+constexpr int kConflict[] = {1205, 1213, 1020, 3101, 3572};
 // No connection could be made: socket, host, name.
 constexpr int kAway[] = {2002, 2003, 2005, 1040, 1203, 1129};
-// The connection went while something was under way: gone, lost, killed, packets out of step.
-constexpr int kLost[] = {2006, 2012, 2013, 2014, 2027, 2055, 1927, 1152, 1158, 1159, 1160, 1161, 1184};
-// The server refuses writes, or everything, for now; or the table's description was changed (1412). The
-// statement had no effect.
-constexpr int kRefusesForNow[] = {1290, 1792, 1836, 1053, 1077, 1317, 1028,
-                                  1021, 1114, 1206, 1412, 1637, 1969, 3024};
+// The client library's word for all that goes wrong with TLS, a connection that was cut among it.
+constexpr int kTls = 2026;
+// The connection went while something was under way: gone, lost, killed, closed for its silence, packets out
+// of step.
+constexpr int kLost[] = {2006, 2012, 2013, 2014, kTls, 2027, 2055, 1927,
+                         1152, 1158, 1159, 1160, 1161, 1184, 4031};
+// The server takes no writes for now (read-only, or a Galera node without its cluster); not even a COMMIT of
+// any has an effect.
+constexpr int kRefusesWrites[] = {1047, 1290, 1792, 1836};
+// The server refuses everything for now, or its group does (3100), or the table's description was changed
+// (1412). The statement had no effect.
+constexpr int kRefusesForNow[] = {1053, 1077, 1317, 1028, 1021, 1114, 1206, 1412, 1637, 1969, 3024, 3100};
+// The server does not know this user, or does not let it do this: nothing that a row could be blamed for.
+constexpr int kDenied[] = {1044, 1045, 1049, 1130, 1142, 1143};
 constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1452,
                          1644, 1690, 3140, 3141, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
 
@@ -26,38 +36,33 @@ bool IsLost(int code) { return IsOneOf(code, kLost); }
 
 struct Remedy {
   int code;
-  ErrorCode kind;
   const char* text;
 };
 constexpr Remedy kRemedies[] = {
-    {1044, ErrorCode::Invalid, "the user may not use this database: GRANT it the rights on the database"},
-    {1045, ErrorCode::Invalid,
+    {1044, "the user may not use this database: GRANT it the rights on the database"},
+    {1045,
      "user or password are wrong: check the user in the store URL and the password file that "
      "MILLRACE_PASSWORD_FILE names"},
-    {1049, ErrorCode::Invalid, "there is no such database: create it, or correct the name in the store URL"},
-    {1130, ErrorCode::Invalid,
-     "the server takes no connections from this host: GRANT the user for this host"},
-    {1142, ErrorCode::Invalid,
-     "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
-    {1146, ErrorCode::Internal,
+    {1049, "there is no such database: create it, or correct the name in the store URL"},
+    {1130, "the server takes no connections from this host: GRANT the user for this host"},
+    {1142, "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
+    {1143, "the user lacks a right on a column: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
+    {1146,
      "a table is missing: if it is one of Millrace's, run `millrace schema apply`, or `millrace schema "
      "upgrade` where the schema is older than this program"},
-    {1054, ErrorCode::Internal,
+    {1054,
      "a column is missing: if it is one of Millrace's, run `millrace schema upgrade`, then `millrace schema "
      "check`"},
-    {1932, ErrorCode::Internal, "a table is damaged: run `millrace schema check`"},
-    {2026, ErrorCode::Invalid,
+    {1932, "a table is damaged: run `millrace schema check`"},
+    {kTls,
      "the verified TLS connection was refused: check tls_ca in the store URL and the server's certificate"},
-    {2002, ErrorCode::Unavailable,
-     "the server can't be reached: start it, or correct host and port in the store URL"},
-    {2003, ErrorCode::Unavailable,
-     "the server can't be reached: start it, or correct host and port in the store URL"},
-    {2005, ErrorCode::Unavailable, "the host has no address: correct it in the store URL, or name it in DNS"},
-    {1040, ErrorCode::Unavailable,
-     "the server has too many connections: raise max_connections or run fewer workers"},
-    {1290, ErrorCode::Unavailable, "the server is read-only for now"},
-    {1792, ErrorCode::Unavailable, "the session is read-only for now"},
-    {1836, ErrorCode::Unavailable, "the server is read-only for now"},
+    {2002, "the server can't be reached: start it, or correct host and port in the store URL"},
+    {2003, "the server can't be reached: start it, or correct host and port in the store URL"},
+    {2005, "the host has no address: correct it in the store URL, or name it in DNS"},
+    {1040, "the server has too many connections: raise max_connections or run fewer workers"},
+    {1290, "the server is read-only for now"},
+    {1792, "the session is read-only for now"},
+    {1836, "the server is read-only for now"},
 };
 
 ErrorCode LostCode(Purpose purpose) {
@@ -67,7 +72,8 @@ ErrorCode LostCode(Purpose purpose) {
 
 ErrorCode CodeOf(int code, Purpose purpose) {
   if (IsLockConflict(code)) return ErrorCode::Conflict;
-  if (IsOneOf(code, kAway)) return ErrorCode::Unavailable;
+  if (IsOneOf(code, kAway) || IsOneOf(code, kRefusesWrites)) return ErrorCode::Unavailable;
+  if (IsOneOf(code, kDenied) || (code == kTls && purpose == Purpose::Connect)) return ErrorCode::Denied;
   if (IsLost(code)) return LostCode(purpose);
   // A COMMIT that reports a shutdown or an interruption may have been carried out all the same.
   if (IsOneOf(code, kRefusesForNow))
@@ -79,12 +85,13 @@ ErrorCode CodeOf(int code, Purpose purpose) {
   if (code == 0 || code >= 2000) {
     if (code < 3000) return purpose == Purpose::Read ? ErrorCode::Internal : LostCode(purpose);
   }
-  return ErrorCode::Internal;
+  // Nobody knows whether a COMMIT with an error of its own has had an effect: reading back tells.
+  return purpose == Purpose::Commit ? ErrorCode::Unknown : ErrorCode::Internal;
 }
 
 }  // namespace
 
-bool IsLockConflict(int code) { return code == 1205 || code == 1213 || code == 3572 || code == 1020; }
+bool IsLockConflict(int code) { return IsOneOf(code, kConflict); }
 bool IsDataError(int code) { return IsOneOf(code, kData); }
 bool MustDrop(int code) { return code != 1205 && code != 1213 && !(IsDataError(code) && code != 1153); }
 
@@ -92,15 +99,11 @@ bool IsGone(int code) { return IsLost(code) || code == 0 || (code >= 2000 && cod
 
 Error Translate(const NativeError& native, Purpose purpose, std::string_view where) {
   Error error{CodeOf(native.code, purpose), {}};
-  std::string remedy;
-  for (const Remedy& known : kRemedies) {
-    if (known.code != native.code) continue;
-    error.code = known.kind;
-    remedy = known.text;
-  }
+  const auto remedy = std::ranges::find(kRemedies, native.code, &Remedy::code);
+  const bool cut = native.code == kTls && error.code != ErrorCode::Denied;
   error.message = std::string(where) + ": ";
-  if (!remedy.empty()) {
-    error.message += remedy + " (";
+  if (remedy != std::end(kRemedies) && !cut) {
+    error.message += std::string(remedy->text) + " (";
   } else if (error.code == ErrorCode::Unknown) {
     error.message += "the connection was lost under a write, which may or may not have happened (";
   } else if (error.code == ErrorCode::Unavailable) {

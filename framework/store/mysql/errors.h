@@ -26,7 +26,7 @@ inline constexpr int kDuplicateEntry = 1062;
 inline constexpr int kNoSuchTable = 1146;
 inline constexpr int kNoSuchSavepoint = 1305;
 
-// 1205, 1213 and their like: the statement had no effect because of somebody else's locks.
+// 1205, 1213 and their like: the statement had no effect because of somebody else's locks or changes.
 bool IsLockConflict(int code);
 // The server refused the values of a row; the connection and its session are as good as before.
 bool IsDataError(int code);

@@ -141,12 +141,13 @@ void Session::EndInspection() {
 Status Session::Open() {
   std::string password;
   if (!endpoint_.options.password_file.empty()) {
-    BOOST_OUTCOME_TRY(read, ReadPasswordFile(endpoint_.options.password_file));
-    password = std::move(read);
+    auto read = ReadPasswordFile(endpoint_.options.password_file);
+    if (!read) return Fail(ErrorCode::Denied, read.error().message);
+    password = std::move(*read);
   }
   const std::string& authority = endpoint_.url.tls_ca;
   if (!authority.empty() && !CanRead(authority)) {
-    return Fail(ErrorCode::Invalid, where_ + ": " + authority + ", tls_ca of the store URL, can't be read");
+    return Fail(ErrorCode::Denied, where_ + ": " + authority + ", tls_ca of the store URL, can't be read");
   }
   try {
     auto options = Options(endpoint_.url, endpoint_.options, password);
@@ -175,7 +176,7 @@ Status Session::SetUp() {
       limit;
   for (const std::string& sql :
        {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
-    BOOST_OUTCOME_TRYV(Run(sql, Purpose::Connect));
+    BOOST_OUTCOME_TRYV(Run(sql, Purpose::Read));
   }
   // The connector changes the isolation level behind our back, and silently goes without TLS.
   std::string isolation;
@@ -189,9 +190,9 @@ Status Session::SetUp() {
   if (endpoint_.url.tls_ca.empty()) return {};
   BOOST_OUTCOME_TRYV(Query("SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); }));
   if (cipher.empty()) {
-    return Fail(ErrorCode::Invalid, where_ +
-                                        ": the connection is not encrypted although the store URL names a "
-                                        "tls_ca: configure TLS on the server, or leave tls_ca out");
+    return Fail(ErrorCode::Denied, where_ +
+                                       ": the connection is not encrypted although the store URL names a "
+                                       "tls_ca: configure TLS on the server, or leave tls_ca out");
   }
   return {};
 }

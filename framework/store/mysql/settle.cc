@@ -100,12 +100,7 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
 
 Result<bool> Settler::Once(const Batch& batch) {
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) {
-    // A server that refuses us (another password, no right) says nothing of the rows.
-    Error error = begun.error();
-    if (error.code == ErrorCode::Invalid) error.code = ErrorCode::Unavailable;
-    return Fail(error);
-  }
+  BOOST_OUTCOME_TRYV(session_.Begin());
   BOOST_OUTCOME_TRY(step, RunSettle(session_, claimer_, batch));
   if (step == SettleStep::Refused) return false;
   BOOST_OUTCOME_TRYV(session_.Commit());

@@ -35,8 +35,6 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Status ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
-  // How many rows it hit.
-  Result<std::uint64_t> SendClaim(const std::string& text);
   // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.
   Result<std::vector<Task>> ClaimScanned(const ClaimRequest& request, const sql::Claimer& claimer,
                                          std::span<const std::uint64_t> ids,

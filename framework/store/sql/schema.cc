@@ -107,7 +107,8 @@ Status SqlSchemaStore::CheckOurs(const TableName& table) {
   const Status has_columns =
       db_.Query("SELECT slice,handler,urgency FROM " + table + " WHERE 1=0", {}, [](const Row&) {});
   if (has_columns || db_.refusal() == Refusal::NoTable) return {};
-  if (has_columns.error().code == ErrorCode::Unavailable) return Fail(has_columns.error());
+  // Nobody could look: it was away, locked, or not for us.
+  if (has_columns.error().code != ErrorCode::Internal) return Fail(has_columns.error());
   return Fail(ErrorCode::Conflict, db_.where() + ": there is a table '" + table +
                                        "' that is not Millrace's: rename it, or use another database");
 }

@@ -178,9 +178,7 @@ Task ReadTask(const TableName& table, const Row& row) {
 }
 
 Result<Claimer> SqlTaskStore::ByName(const std::string& incarnation) {
-  auto claimer = claimers_.ByName(db_, incarnation);
-  if (claimer || claimer.error().code != ErrorCode::Invalid) return claimer;
-  return Fail(ErrorCode::Unavailable, claimer.error().message);
+  return claimers_.ByName(db_, incarnation);
 }
 
 Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer, std::string_view lock) {

@@ -34,7 +34,6 @@ class SqlTaskStore : public TaskStore {
                                               std::span<const Task> tasks) override;
 
  protected:
-  // Unavailable where the shard can't be asked: that says nothing of any row.
   Result<Claimer> ByName(const std::string& incarnation);
   // Not marked dead. With `$share` for `lock` it stays so until the transaction's end.
   Result<bool> IsAlive(const Claimer& claimer, std::string_view lock = "");

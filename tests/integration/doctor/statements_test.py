@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import pymysql
@@ -193,6 +194,44 @@ class StatementsTest(unittest.TestCase):
         self.assertIn('"outcome":"succeeded"', self.expect(self.millrace("operator", "batch", "show", "june", "--json")))
         found = self.expect(self.millrace("worker", "doctor", "--json"))
         self.assertNotIn('"store.rights"', found)
+
+    def test_submit_without_its_right_blames_no_row(self):
+        rows = self.folder / "many.jsonl"
+        rows.write_text("".join('{"params":{"n":%d}}\n' % i for i in range(3000)))
+        before = self.db.value("SELECT COUNT(*) FROM tasks")
+        self.db.rows("REVOKE INSERT ON millrace.tasks FROM millrace_submit@'%'")
+        self.addCleanup(self.use_grants)
+        told = self.expect(self.millrace("submit", "submit", "--handler", "noop", "--from", str(rows)), 2)
+        self.assertIn("lacks a right", told)
+        self.assertNotIn("line 2", told)
+        self.assertNotRegex(told, r"\bbad\b|refused")
+        self.assertEqual(self.db.value("SELECT COUNT(*) FROM tasks"), before)
+
+    def test_succeeded_tasks_wait_for_the_right_to_settle_them(self):
+        self.expect(self.millrace("submit", "submit", "--handler", "noop", "--count", "3"))
+        settled = self.db.value("SELECT COUNT(*) FROM tasks_done")
+        failed = self.db.value("SELECT COUNT(*) FROM tasks_failed")
+        self.db.rows("REVOKE INSERT ON millrace.tasks_done FROM millrace_worker@'%'")
+        self.addCleanup(self.use_grants)
+        before = self.log.stat().st_size
+        environment = {**os.environ, "HOME": str(self.folder), "MILLRACE_PASSWORD_FILE": self.db.password_file,
+                       "MILLRACE_STORE": self.db.url_of(user="millrace_worker")}
+        words = [MILLRACE, "worker", "--until-idle", "--handlers", "noop", "--state-dir", str(self.folder / "state")]
+        with open(self.folder / "worker.log", "wb") as log, subprocess.Popen(words, env=environment, stdout=log,
+                                                                             stderr=log) as worker:
+            self.addCleanup(worker.kill)
+            until = time.monotonic() + 60
+            tries = 0
+            while tries < 3 and time.monotonic() < until:
+                time.sleep(0.1)
+                tries = sum("INSERT INTO tasks_done" in text for _, text in log_entries_behind(self.log, before))
+            self.assertGreaterEqual(tries, 3, "it is not tried again")
+            self.assertEqual(self.db.value("SELECT COUNT(*) FROM tasks WHERE state=2"), 3)
+            self.assertEqual(self.db.value("SELECT COUNT(*) FROM tasks_failed"), failed)
+            self.db.rows("GRANT INSERT ON millrace.tasks_done TO millrace_worker@'%'")
+            self.assertEqual(worker.wait(60), 0, (self.folder / "worker.log").read_text())
+        self.assertEqual(self.db.value("SELECT COUNT(*) FROM tasks_done"), settled + 3)
+        self.assertEqual(self.db.value("SELECT COUNT(*) FROM tasks_failed"), failed)
 
 
 def log_entries_behind(file, size):

@@ -134,20 +134,20 @@ TEST_F(BinlogFeed, ARotatedLogIsFollowed) {
   }
 }
 
-TEST_F(BinlogFeed, WhatAPersonHasToMendIsInvalidAndSaysWhat) {
+TEST_F(BinlogFeed, WhatAPersonHasToMendIsDeniedAndSaysWhat) {
   OpenFeed(DoorbellAccount{"bell", ""});
-  ExpectRefused(ErrorCode::Invalid, "user or password are wrong");
+  ExpectRefused(ErrorCode::Denied, "user or password are wrong");
   OpenFeed(DoorbellAccount{});
-  ExpectRefused(ErrorCode::Invalid, "GRANT it REPLICATION SLAVE");
+  ExpectRefused(ErrorCode::Denied, "GRANT it REPLICATION SLAVE");
 }
 
 TEST_F(BinlogFeed, AnAccountThatMayOnlySeeWhereTheLogEndsIsRefused) {
   Logging().server().AsRoot("GRANT BINLOG MONITOR ON *.* TO millrace@'127.0.0.1'");
   OpenFeed(DoorbellAccount{});
   if (const Status opened = feed_->Open(); opened) {
-    ExpectEnds(ErrorCode::Invalid, "GRANT it REPLICATION SLAVE");
+    ExpectEnds(ErrorCode::Denied, "GRANT it REPLICATION SLAVE");
   } else {
-    EXPECT_EQ(opened.error().code, ErrorCode::Invalid) << opened.error().message;
+    EXPECT_EQ(opened.error().code, ErrorCode::Denied) << opened.error().message;
   }
   Logging().server().AsRoot("REVOKE BINLOG MONITOR ON *.* FROM millrace@'127.0.0.1'");
 }

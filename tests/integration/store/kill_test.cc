@@ -1,6 +1,7 @@
 // KILL in the middle of each statement: nothing is lost or doubled.
 #include <thread>
 
+#include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
 namespace millrace::engine {
@@ -108,11 +109,42 @@ TEST_F(RefusedLogin, IsNoFaultOfTheTasksThatAreToBeSettled) {
   Private().AsRoot("ALTER USER millrace@'127.0.0.1' IDENTIFIED BY '" + password + "'");
   ASSERT_FALSE(lost);
   ASSERT_FALSE(refused) << "verdicts on rows that nobody has looked at";
-  EXPECT_EQ(refused.error().code, ErrorCode::Unavailable);
+  EXPECT_EQ(refused.error().code, ErrorCode::Denied);
   EXPECT_NE(refused.error().message.find("password"), std::string::npos) << refused.error().message;
   const auto settled = tasks_->Settle("w.1", batch);
   ASSERT_TRUE(settled) << settled.error().message;
   EXPECT_EQ(settled->verdicts, std::vector<SettleVerdict>(3, SettleVerdict::Settled));
+}
+
+TEST_F(RefusedLogin, NorIsARightThatIsMissing) {
+  const auto batch = Succeeded(Claim(*tasks_, Add(3)));
+  StoreUrl url = database_.url();
+  const std::string clerk = "clerk@'127.0.0.1'";
+  Private().AsRoot("CREATE USER " + clerk + " IDENTIFIED BY '" +
+                   ReadPasswordFile(database_.password_file()).value_or("") +
+                   "'; GRANT SELECT,UPDATE,DELETE ON " + url.database + ".* TO " + clerk);
+  for (const char* table : {"tasks", "tasks_failed", "tasks_keys", "millrace_attempts", "millrace_counters"})
+    Private().AsRoot("GRANT INSERT ON " + url.database + "." + table + " TO " + clerk);
+  url.user = "clerk";
+  const auto store = mysql::OpenStore(url, {.password_file = database_.password_file()}).value();
+  const auto tasks = store->OpenTasks();
+  const auto refused = tasks->Settle("w.1", batch);
+  ASSERT_FALSE(refused) << "verdicts on rows that nobody has looked at: " << refused->errors[0];
+  EXPECT_EQ(refused.error().code, ErrorCode::Denied) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("lacks a right"), std::string::npos) << refused.error().message;
+  const auto transaction = store->OpenTransaction(std::chrono::seconds(5));
+  ASSERT_TRUE(transaction->Execute("SELECT 1", {}));
+  EXPECT_EQ(transaction->Commit("w.1", std::span(batch).first(1)).verdict, CommitVerdict::Unavailable)
+      << "the handler has done its part";
+  EXPECT_FALSE(transaction->Execute("INSERT INTO tasks_done SELECT * FROM tasks_done", {}));
+  EXPECT_EQ(transaction->state(), TransactionState::Poisoned)
+      << "what a handler may not do is its own affair";
+  EXPECT_EQ(transaction->Commit("w.1", std::span(batch).first(1)).verdict, CommitVerdict::Broken);
+  Private().AsRoot("GRANT INSERT ON " + url.database + ".tasks_done TO " + clerk);
+  const auto settled = tasks->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, std::vector<SettleVerdict>(3, SettleVerdict::Settled));
+  Private().AsRoot("DROP USER " + clerk);
 }
 
 TEST_F(KilledConnection, EveryStatementOfATaskTransaction) {

@@ -285,9 +285,9 @@ TEST_F(MysqlServer, RefusalsSayWhatToDo) {
   };
   StoreUrl wrong = url;
   wrong.database = "nowhere";
-  EXPECT_EQ(ping(wrong, database_.password_file()).code, ErrorCode::Invalid);
+  EXPECT_EQ(ping(wrong, database_.password_file()).code, ErrorCode::Denied);
   EXPECT_NE(ping(wrong, database_.password_file()).message.find("no such database"), std::string::npos);
-  EXPECT_EQ(ping(url, "").code, ErrorCode::Invalid);
+  EXPECT_EQ(ping(url, "").code, ErrorCode::Denied);
   EXPECT_NE(ping(url, "").message.find("MILLRACE_PASSWORD_FILE"), std::string::npos);
   wrong = url;
   wrong.port = 1;

@@ -1,10 +1,12 @@
-// A store URL with tls_ca: verified TLS, or nothing at all.
+// A store URL with tls_ca: verified TLS, or nothing at all; and what a connection means that is cut under it.
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <thread>
 
+#include "framework/store/mysql/session.h"
 #include "framework/store/mysql/store.h"
-#include "tests/support/private_mariadb.h"
+#include "tests/integration/store/store_faults.h"
 #include "tests/support/test_certificate.h"
 
 namespace millrace::engine {
@@ -27,12 +29,12 @@ class StoreTls : public testing::Test {
     EXPECT_TRUE(store) << store.error().message;
     return std::move(*store);
   }
-  // Why it is refused: with its name, as wrong input, and not as a server that is away.
+  // Why it is refused: with its name, as what a person has to mend, and not as a server that is away.
   static std::string Refusal(const PrivateMariadb& server, const std::string& tls_ca) {
     const Status answer = Open(server, tls_ca)->Ping();
     EXPECT_FALSE(answer);
     if (answer) return {};
-    EXPECT_EQ(answer.error().code, ErrorCode::Invalid) << answer.error().message;
+    EXPECT_EQ(answer.error().code, ErrorCode::Denied) << answer.error().message;
     EXPECT_THAT(answer.error().message, HasSubstr("127.0.0.1:" + std::to_string(server.port())));
     EXPECT_THAT(answer.error().message, HasSubstr("tls_ca"));
     return answer.error().message;
@@ -80,6 +82,115 @@ TEST_F(StoreTls, AnAuthorityThatCannotBeReadIsRefusedAndNamed) {
   std::ofstream(rubbish.certificate()) << "rubbish\n";
   EXPECT_THAT(Refusal(Server(), rubbish.certificate()), HasSubstr(rubbish.certificate()));
 }
+
+// The client library has one word, 2026, for a certificate that is refused and for a connection that is gone.
+class CutTls : public StoreFaults, public testing::WithParamInterface<const char*> {
+ protected:
+  CutTls() : StoreFaults(Verified()) {
+    options_.password_file = database_.password_file();
+    options_.io_timeout = std::chrono::seconds(3);
+    store_ = mysql::OpenStore(database_.url(), options_).value();
+    sql_->Ask("CREATE TABLE points (id INT PRIMARY KEY, points INT NOT NULL)");
+    sql_->Ask("INSERT INTO points VALUES (1,10)");
+  }
+  ~CutTls() override { Mend(); }
+
+  static const TestCertificate& Certificate() {
+    static const TestCertificate certificate;
+    return certificate;
+  }
+  static PrivateMariadb& Server() {
+    static PrivateMariadb server(ServerOptions(Certificate()));
+    return server;
+  }
+  static TestServer Verified() {
+    TestServer server = ServerOf(Server());
+    server.url.tls_ca = Certificate().certificate();
+    return server;
+  }
+
+  void Cut() {
+    const std::string how = GetParam();
+    if (how == "server killed") return Server().Kill();
+    if (how == "server silent") return Server().Pause();
+    const auto list = sql_->Run(
+        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID()");
+    ASSERT_TRUE(list) << list.error().message;
+    for (const auto& row : list->rows) (void)sql_->Run("KILL CONNECTION " + *row[0]);
+  }
+  void Mend() {
+    other_.reset();
+    if (Server().pid() == -1) Server().Start();
+    Server().Resume();
+    sql_ = std::make_unique<SqlConnection>(database_.url(), database_.password_file());
+  }
+  // Cut while it waits for a lock that `sql` takes.
+  template <class Work>
+  auto CutUnder(const std::string& sql, Work work) {
+    other_ = std::make_unique<SqlConnection>(database_.url(), database_.password_file());
+    other_->Ask("BEGIN");
+    (void)other_->Run(sql);
+    decltype(work()) result;
+    std::thread working([&] { result = work(); });
+    WaitForLockWait();
+    Cut();
+    working.join();
+    Mend();
+    return result;
+  }
+
+  StoreOptions options_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SqlConnection> other_;
+};
+
+TEST_P(CutTls, ASettleThatIsCutSaysNothingOfItsRow) {
+  const auto tasks = store_->OpenTasks();
+  const auto batch = Succeeded(Claim(*tasks, Add(1)));
+  const auto cut =
+      CutUnder("SELECT id FROM tasks WHERE id=" + std::to_string(batch[0].key.id) + " FOR UPDATE",
+               [&] { return tasks->Settle("w.1", batch); });
+  ASSERT_FALSE(cut) << "a verdict on a row that nobody has looked at: " << cut->errors[0];
+  EXPECT_EQ(cut.error().code, ErrorCode::Unavailable) << cut.error().message;
+  const auto settled = tasks->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts[0], SettleVerdict::Settled);
+}
+
+TEST_P(CutTls, AHandlersStatementThatIsCutIsLostAndNotItsFault) {
+  const auto tasks = store_->OpenTasks();
+  const auto batch = Succeeded(Claim(*tasks, Add(1)));
+  const auto transaction = store_->OpenTransaction(std::chrono::seconds(5));
+  const auto cut = CutUnder("SELECT id FROM points WHERE id=1 FOR UPDATE", [&] {
+    return transaction->Execute("UPDATE points SET points=points+1 WHERE id=1", {});
+  });
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, ErrorCode::Unavailable) << cut.error().message;
+  EXPECT_EQ(transaction->state(), TransactionState::Lost);
+  transaction->Rollback();
+  ASSERT_TRUE(transaction->Execute("UPDATE points SET points=points+1 WHERE id=1", {}));
+  EXPECT_EQ(transaction->Commit("w.1", batch).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(sql_->Ask("SELECT points FROM points"), "11");
+}
+
+TEST_P(CutTls, WhatBecameOfACommitThatIsCutIsUnknown) {
+  const mysql::Endpoint endpoint{database_.url(), options_};
+  mysql::Session session(endpoint, std::chrono::seconds(10));
+  ASSERT_TRUE(session.Begin());
+  ASSERT_TRUE(session.Write("UPDATE points SET points=points+1 WHERE id=1"));
+  Cut();
+  const Status done = session.Commit();
+  Mend();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::Unknown) << done.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CutTls, testing::Values("connection killed", "server killed", "server silent"),
+                         [](const auto& way) {
+                           std::string name = way.param;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace millrace::engine
