@@ -7,6 +7,8 @@
 //   Unavailable  nothing was changed: no connection, the server is read-only or refuses for now
 //   Unknown      the connection was lost under a write: it may or may not have happened; read back
 //   Conflict     a lock wait (1205) or deadlock (1213); the statement or transaction had no effect
+//   Denied       the server does not let this user in, or not do this: that says nothing of any row, and
+//                nothing was changed
 //   Invalid      the database refused the data; Internal: it refused the statement (a defect, or a wrong
 //   schema)
 #pragma once
@@ -58,8 +60,8 @@ class Store {
 
   // The address for messages, without user or password: `mysql://host:3306/db`, `sqlite:points.db`.
   virtual std::string Describe() const = 0;
-  // Connects once, and says clearly what is wrong: Unavailable (away), Invalid (wrong password, no such
-  // database, not verified TLS), Internal.
+  // Connects once, and says clearly what is wrong: Unavailable (away), Denied (wrong password, no such
+  // database, not verified TLS), Invalid (of a file: it is no database), Internal.
   virtual Status Ping() = 0;
 
   // One transaction that writes waits for the end of the other: two settles at once gain nothing.
@@ -67,8 +69,13 @@ class Store {
 
   virtual std::unique_ptr<TaskStore> OpenTasks() = 0;
   virtual std::unique_ptr<IncarnationStore> OpenIncarnations() = 0;
-  // `limit` is the longest time one transaction may stay open.
+  // A handler's. `limit` is the longest time one transaction may stay open; where writers take turns it is
+  // less, since they all wait for its end.
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
+  // A person's, who has asked for one transaction: it has the whole limit everywhere.
+  virtual std::unique_ptr<TaskTransaction> OpenLongTransaction(Micros limit) {
+    return OpenTransaction(limit);
+  }
   virtual std::unique_ptr<TaskOperations> OpenOperations() = 0;
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/store/batch_store.h"
 #include "framework/store/task_operations.h"
 #include "framework/store/task_store.h"
 #include "framework/task/task.h"
@@ -60,6 +61,10 @@ class TaskTransaction {
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
   // Adds tasks within the transaction, as TaskOperations::Submit does.
   virtual Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
+  // Announces rows of a batch whose row stands here, as BatchStore::Announce does: they come with the commit.
+  virtual Result<bool> Announce(const std::string& batch, const BatchPart&, std::int64_t) {
+    return Fail(ErrorCode::Internal, "no batch stands here: " + batch);
+  }
   virtual TransactionState state() const = 0;
 
   // What follows can be undone by itself, until the next Mark. Begins the transaction where it is Idle.

@@ -245,12 +245,15 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& targ
   const auto announce = [batch](std::int64_t count) {
     return batch == nullptr ? Status() : batch->Announce(count);
   };
-  const SubmitCalls calls{progress, StopAsked, announce};
+  const auto announce_within = [batch](TaskTransaction& transaction, std::int64_t count) {
+    return batch == nullptr ? Status() : batch->AnnounceWithin(transaction, count);
+  };
+  const SubmitCalls calls{progress, StopAsked, announce, announce_within};
   if (!options.all_or_nothing) {
     auto operations = shard.store->OpenOperations();
     return SubmitBatches(*operations, target, rows, totals, calls);
   }
-  auto transaction = shard.store->OpenTransaction(kLongestTransaction);
+  auto transaction = shard.store->OpenLongTransaction(kLongestTransaction);
   return SubmitAtOnce(*transaction, target, rows, totals, calls);
 }
 
@@ -340,14 +343,22 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     if (batch) (void)batch->Finish(false, totals.added, options.common.json);
     return Fail(done.error());
   }
+  SubmitOptions told = options;
+  Status finished;
   if (batch) {
     const bool whole = !totals.stopped && totals.bad == 0 && totals.differing == 0;
-    BOOST_OUTCOME_TRYV(batch->Finish(whole, totals.added, options.common.json));
+    finished = batch->Finish(whole, totals.added, options.common.json);
     totals.batch = options.batch.name;
     totals.batch_state = batch->state();
+    told.wait = told.wait && finished;
   }
   const std::string name = shard->name;
-  return Conclude(options, std::move(settings), std::move(shards), name, target.table, totals);
+  auto ended = Conclude(told, std::move(settings), std::move(shards), name, target.table, totals);
+  if (finished) return ended;
+  // Without a word of it somebody would submit them once more.
+  return Fail(finished.error().code,
+              "the rows are in, but their batch could not be closed: " + finished.error().message +
+                  "; millrace batch close " + options.batch.name + " does that");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
     BOOST_OUTCOME_TRY(standing, FindBatchRecord(shards, asked.name, ""));
     if (standing) {
       BOOST_OUTCOME_TRYV(CheckMayJoin(standing->second, asked));
-      return std::unique_ptr<BatchIntake>(new BatchIntake(standing->first->store, part, asked.name, false,
+      return std::unique_ptr<BatchIntake>(new BatchIntake(*standing->first, part, asked.name, false,
                                                           standing->second.stays_open || asked.stays_open));
     }
     BOOST_OUTCOME_TRYV(CheckNameUnused(shards, asked.name));
@@ -139,8 +139,7 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
     if (!made) continue;
     BOOST_OUTCOME_TRY(twin, FindBatchRecord(shards, asked.name, part.shard));
     if (!twin) {
-      return std::unique_ptr<BatchIntake>(
-          new BatchIntake(here.store, part, asked.name, true, asked.stays_open));
+      return std::unique_ptr<BatchIntake>(new BatchIntake(here, part, asked.name, true, asked.stays_open));
     }
     BOOST_OUTCOME_TRYV(batches->Unmake(asked.name));
     poll(nullptr, 0, 5 * (tries + 1) * (part.shard < twin->first->name ? 1 : 3));
@@ -150,7 +149,16 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
 }
 
 Status BatchIntake::Announce(std::int64_t rows) {
-  BOOST_OUTCOME_TRY(open, batches_->Announce(name_, part_, rows));
+  return Judge(batches_->Announce(name_, part_, rows), rows);
+}
+
+Status BatchIntake::AnnounceWithin(TaskTransaction& transaction, std::int64_t rows) {
+  if (rows == 0 || (is_home_ && rows < 0)) return {};
+  return is_home_ ? Judge(transaction.Announce(name_, part_, rows), rows) : Announce(rows);
+}
+
+Status BatchIntake::Judge(Result<bool> announced, std::int64_t rows) {
+  BOOST_OUTCOME_TRY(open, std::move(announced));
   if (open || rows < 0) return {};
   BOOST_OUTCOME_TRY(standing, batches_->Find(name_));
   if (standing) {

@@ -34,6 +34,9 @@ class BatchIntake {
   // Before so many rows are added; a negative number takes back what was not. Conflict: it was closed
   // meanwhile, and nothing may be added.
   Status Announce(std::int64_t rows);
+  // The same for rows of a transaction, before it ends. Where the batch's row stands in the same shard it is
+  // part of that: nothing is to be taken back.
+  Status AnnounceWithin(TaskTransaction& transaction, std::int64_t rows);
   // The command has added all that it was to. Closes the batch, unless it stays open; one that this has made
   // and that nothing was added to is taken away. Tells people what stays, unless `quiet`.
   Status Finish(bool whole, std::uint64_t added, bool quiet);
@@ -41,15 +44,20 @@ class BatchIntake {
   const std::string& state() const { return state_; }
 
  private:
-  BatchIntake(std::shared_ptr<Store> home, BatchPart part, std::string name, bool made, bool stays_open)
-      : home_(std::move(home)),
+  BatchIntake(const Shard& home, BatchPart part, std::string name, bool made, bool stays_open)
+      : home_(home.store),
+        is_home_(home.name == part.shard),
         batches_(home_->OpenBatches()),
         part_(std::move(part)),
         name_(std::move(name)),
         made_(made),
         stays_open_(stays_open) {}
 
+  // What is to be made of the answer to an announcement.
+  Status Judge(Result<bool> open, std::int64_t rows);
+
   const std::shared_ptr<Store> home_;
+  const bool is_home_;  // of the tasks, too
   const std::unique_ptr<BatchStore> batches_;
   const BatchPart part_;
   const std::string name_;

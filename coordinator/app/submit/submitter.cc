@@ -103,6 +103,7 @@ void TakeBack(const SubmitCalls& calls, std::int64_t rows) {
 
 Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
   error.message += "; " + std::to_string(totals.added) + " tasks were added before";
+  if (totals.last_line > 0) error.message += ", to line " + std::to_string(totals.last_line);
   if (error.code == ErrorCode::Unknown) {
     error.message += ", and those of lines " + std::to_string(batch.lines.front()) + " to " +
                      std::to_string(batch.lines.back()) + " may be in or not";
@@ -140,25 +141,18 @@ Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows
 
 Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
                     const SubmitCalls& calls) {
-  std::int64_t announced = 0;
+  const auto give_up = [&] {
+    transaction.Rollback();
+    ForgetAdded(totals);
+  };
   while (true) {
     const Batch batch = Collect(rows, target.slices, totals);
     totals.stopped = calls.stop();
     if (batch.tasks.empty() || totals.stopped) break;
     if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
-    const auto size = static_cast<std::int64_t>(batch.tasks.size());
-    if (auto told = calls.announce(size); !told) {
-      transaction.Rollback();
-      ForgetAdded(totals);
-      TakeBack(calls, announced);
-      return told;
-    }
-    announced += size;
     auto added = transaction.Submit(target.table, batch.tasks);
     if (!added) {
-      transaction.Rollback();
-      ForgetAdded(totals);
-      TakeBack(calls, announced);
+      give_up();
       return Fail(added.error().code, "lines " + std::to_string(batch.lines.front()) + " to " +
                                           std::to_string(batch.lines.back()) + ": " + added.error().message +
                                           "; nothing was added");
@@ -167,17 +161,18 @@ Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRow
     calls.progress(totals);
   }
   if (totals.bad > 0 || totals.differing > 0 || totals.stopped) {
-    transaction.Rollback();
-    ForgetAdded(totals);
-    TakeBack(calls, announced);
+    give_up();
     return {};
   }
+  const auto rows_added = static_cast<std::int64_t>(totals.added);
+  if (auto told = calls.announce_within(transaction, rows_added); !told) {
+    give_up();
+    return told;
+  }
   const CommitReport commit = transaction.Commit("", {});
-  const bool committed = commit.verdict == CommitVerdict::Committed;
-  if (committed) TakeBack(calls, announced - static_cast<std::int64_t>(totals.added));
-  if (committed) return {};
+  if (commit.verdict == CommitVerdict::Committed) return {};
   ForgetAdded(totals);
-  if (commit.verdict != CommitVerdict::Unknown) TakeBack(calls, announced);
+  if (commit.verdict != CommitVerdict::Unknown) (void)calls.announce_within(transaction, -rows_added);
   if (commit.verdict == CommitVerdict::Unknown) {
     return Fail(ErrorCode::Unknown, commit.message +
                                         "; either all rows are in or none: with keys it is safe to "

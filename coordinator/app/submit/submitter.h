@@ -43,6 +43,10 @@ struct SubmitCalls {
   // Before so many rows are sent; a negative number afterwards, for those that were not added. An error ends
   // the submission, and nothing of the batch is sent.
   std::function<Status(std::int64_t rows)> announce = [](std::int64_t) { return Status(); };
+  // The same for all rows of one transaction, before its end; and once more with a negative number where that
+  // came to nothing for certain.
+  std::function<Status(TaskTransaction& transaction, std::int64_t rows)> announce_within =
+      [](TaskTransaction&, std::int64_t) { return Status(); };
 };
 
 // Where the rows go.

@@ -74,6 +74,7 @@ class MysqlTaskTransaction final : public TaskTransaction {
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<bool> Announce(const std::string& batch, const BatchPart& part, std::int64_t rows) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -178,6 +179,14 @@ Result<SubmitReport> MysqlTaskTransaction::Submit(const TableName& table, std::s
   return report;
 }
 
+Result<bool> MysqlTaskTransaction::Announce(const std::string& batch, const BatchPart& part,
+                                            std::int64_t rows) {
+  BOOST_OUTCOME_TRYV(Enter());
+  auto open = sql::Announce(session_, batch, part, rows);
+  if (!open) return Fail(Note(open.error()));
+  return open;
+}
+
 Status MysqlTaskTransaction::Mark() {
   BOOST_OUTCOME_TRYV(Enter());
   if (auto marked = session_.Write("SAVEPOINT millrace_task"); !marked) return Fail(Note(marked.error()));
@@ -198,11 +207,13 @@ Status MysqlTaskTransaction::Undo() {
   return {};
 }
 
-// Before COMMIT was sent nothing can have been committed, whatever happened.
+// Before COMMIT was sent nothing can have been committed, whatever happened. What the server does not let us
+// do is no fault of the task, which has done its part.
 CommitReport MysqlTaskTransaction::GiveUp(const Error& error) {
   Rollback();
   if (error.code == ErrorCode::Conflict) return {CommitVerdict::Transient, error.message};
-  const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
+  const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown ||
+                    error.code == ErrorCode::Denied;
   return {away ? CommitVerdict::Unavailable : CommitVerdict::Broken, error.message};
 }
 
@@ -219,7 +230,8 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   if (state_ == TransactionState::NoConnection) {
     return GiveUp({ErrorCode::Unavailable, "no connection could be had for it"});
   }
-  if (Status open = Enter(); !open) return GiveUp(open.error());
+  // That none can be had says nothing of the task, whatever the reason.
+  if (Status open = Enter(); !open) return GiveUp({ErrorCode::Unavailable, open.error().message});
   if (auto released = session_.Write("RELEASE SAVEPOINT millrace"); !released) {
     if (!EndedBefore()) return GiveUp(released.error());
     // The statement's failure has dropped the connection, and with it what came after the early end.

@@ -137,15 +137,8 @@ Result<std::vector<BatchRecord>> SqlBatchStore::List(Which which, const std::str
 Result<bool> SqlBatchStore::Announce(const std::string& name, const BatchPart& part, std::int64_t rows) {
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
-  std::optional<BatchRecord> batch;
-  BOOST_OUTCOME_TRYV(
-      db_.Query(std::string("SELECT ") + kBatchColumns + " FROM millrace_batches WHERE name=?$lock", {name},
-                [&](const Row& row) { batch = RecordOf(row); }));
-  if (!batch || (rows >= 0 && batch->state != BatchState::Open)) return false;
-  if (!std::binary_search(batch->parts.begin(), batch->parts.end(), part)) batch->parts.push_back(part);
-  const auto added = static_cast<std::int64_t>(batch->added) + rows;
-  BOOST_OUTCOME_TRYV(db_.Write("UPDATE millrace_batches SET added=?, parts=? WHERE name=?",
-                               {std::max<std::int64_t>(added, 0), PartsText(batch->parts), name}));
+  BOOST_OUTCOME_TRY(open, sql::Announce(db_, name, part, rows));
+  if (!open) return false;
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return true;
 }
@@ -277,6 +270,19 @@ Result<std::vector<BatchRow>> SqlBatchStore::Still(const TableName& table, const
 }
 
 }  // namespace
+
+Result<bool> Announce(Connection& db, const std::string& batch, const BatchPart& part, std::int64_t rows) {
+  std::optional<BatchRecord> found;
+  BOOST_OUTCOME_TRYV(
+      db.Query(std::string("SELECT ") + kBatchColumns + " FROM millrace_batches WHERE name=?$lock", {batch},
+               [&](const Row& row) { found = RecordOf(row); }));
+  if (!found || (rows >= 0 && found->state != BatchState::Open)) return false;
+  if (!std::binary_search(found->parts.begin(), found->parts.end(), part)) found->parts.push_back(part);
+  const auto added = static_cast<std::int64_t>(found->added) + rows;
+  BOOST_OUTCOME_TRYV(db.Write("UPDATE millrace_batches SET added=?, parts=? WHERE name=?",
+                              {std::max<std::int64_t>(added, 0), PartsText(found->parts), batch}));
+  return true;
+}
 
 std::unique_ptr<BatchStore> OpenBatches(std::unique_ptr<Connection> connection) {
   return std::make_unique<SqlBatchStore>(std::move(connection));

@@ -8,6 +8,8 @@
 
 namespace millrace::engine::sqlite {
 
+// It holds up every other writer while it is open, so a handler's is cut short.
+inline constexpr Micros kLongestOfHandler = std::chrono::seconds(5);
 std::unique_ptr<TaskTransaction> OpenTransaction(File& file, Micros limit);
 std::unique_ptr<OverviewStore> OpenOverview(File& file);
 std::unique_ptr<SchemaStore> OpenSchema(File& file);

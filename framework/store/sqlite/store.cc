@@ -1,5 +1,7 @@
 #include "framework/store/sqlite/store.h"
 
+#include <algorithm>
+
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sqlite/sessions.h"
 #include "framework/store/sqlite/task_store.h"
@@ -25,6 +27,9 @@ class SqliteStore final : public Store {
     return sql::OpenIncarnations(Connect(), file_.claimers);
   }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return sqlite::OpenTransaction(file_, std::min(limit, kLongestOfHandler));
+  }
+  std::unique_ptr<TaskTransaction> OpenLongTransaction(Micros limit) override {
     return sqlite::OpenTransaction(file_, limit);
   }
   std::unique_ptr<TaskOperations> OpenOperations() override { return sql::OpenOperations(Connect()); }

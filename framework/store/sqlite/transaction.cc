@@ -41,17 +41,16 @@ Result<SqlResult> ReadAll(Rows rows) {
 // so its time is limited. Where the time is over, a statement is interrupted, and a handler that sleeps
 // between two statements is evicted by whoever waits to write; its next statement finds the transaction
 // poisoned.
-constexpr Micros kLongestTransaction = std::chrono::seconds(5);
 
 // One thread at a time, and beside it the threads that wait at the gate.
 class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
  public:
-  SqliteTaskTransaction(File& file, Micros limit)
-      : limit_(std::min(limit, kLongestTransaction)), claimers_(file.claimers), db_(file) {}
+  SqliteTaskTransaction(File& file, Micros limit) : limit_(limit), claimers_(file.claimers), db_(file) {}
   ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<bool> Announce(const std::string& batch, const BatchPart& part, std::int64_t rows) override;
   TransactionState state() const override;
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -181,6 +180,15 @@ Result<SubmitReport> SqliteTaskTransaction::Submit(const TableName& table, std::
   auto report = sql::Submit(db_, table, tasks, {.read_standing = true});
   if (!report) return Fail(Refused(report.error()));
   return report;
+}
+
+Result<bool> SqliteTaskTransaction::Announce(const std::string& batch, const BatchPart& part,
+                                             std::int64_t rows) {
+  MutexLock lock(mutex_);
+  BOOST_OUTCOME_TRYV(Ready());
+  auto open = sql::Announce(db_, batch, part, rows);
+  if (!open) return Fail(Refused(open.error()));
+  return open;
 }
 
 CommitReport SqliteTaskTransaction::End(CommitVerdict verdict, std::string message) {

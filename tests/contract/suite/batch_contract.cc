@@ -69,6 +69,27 @@ TEST_P(StoreContract, ABatchGrowsWhileItIsOpenAndNoLonger) {
   EXPECT_FALSE(Good(batches->Close("july", "me")));
 }
 
+TEST_P(StoreContract, WhatATransactionAnnouncesComesWithItsTasks) {
+  const auto batches = store().OpenBatches();
+  Make(*batches, 7);
+  NewTask task{.handler = "told", .batch = "june"};
+  const auto add = [&](TaskTransaction& transaction) {
+    EXPECT_TRUE(transaction.Submit("tasks", std::span(&task, 1)));
+    return Good(transaction.Announce("june", {"two", "tasks"}, 1));
+  };
+  const auto transaction = store().OpenLongTransaction(std::chrono::minutes(1));
+  EXPECT_TRUE(add(*transaction));
+  transaction->Rollback();
+  EXPECT_EQ(Found(*batches).added, 7U);
+  EXPECT_TRUE(add(*transaction));
+  EXPECT_EQ(transaction->Commit("", {}).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Found(*batches).added, 8U);
+  EXPECT_THAT(ScanAll(), SizeIs(1));
+  EXPECT_TRUE(Good(batches->Close("june", "")));
+  EXPECT_FALSE(add(*transaction)) << "it is closed";
+  transaction->Rollback();
+}
+
 TEST_P(StoreContract, ABatchIsTakenAwayOnlyWhereNothingWasAnnounced) {
   const auto batches = store().OpenBatches();
   Make(*batches, 0);
