@@ -64,7 +64,9 @@ class BatchWatching {
     if (rows_looked_ && now - *rows_looked_ < kBetweenRowLooks) return false;
     rows_looked_ = now;
     BOOST_OUTCOME_TRY(rows, HasOpenRows(open_, batch_));
-    return rows.has_value() && !*rows;
+    if (!rows || *rows) return false;
+    BOOST_OUTCOME_TRYV(ReadBatchSums(open_, batch_));  // some may have ended since they were read
+    return true;
   }
 
   TaskShards& open_;

@@ -23,8 +23,11 @@ struct BatchView {
 
   bool HasRow() const { return !home.empty(); }
   bool HasEnded() const { return HasRow() && record.state == BatchState::Ended; }
-  // How many tasks it has, as far as is known; rows of plain SQL are known once they have ended.
-  std::uint64_t Tasks() const { return std::max(record.added, sums.Ended()); }
+  // How many tasks it has, as far as is known; rows of plain SQL are known once they have ended. What was
+  // announced and never came (a submit that was killed) is known not to be there once it has ended.
+  std::uint64_t Tasks() const {
+    return std::max(HasEnded() ? record.at_end.Ended() : record.added, sums.Ended());
+  }
   std::uint64_t Left() const { return Tasks() - sums.Ended(); }
   // Those that were added or retried after its end, and have ended since.
   std::uint64_t SinceEnd() const;

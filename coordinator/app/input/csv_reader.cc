@@ -46,6 +46,7 @@ void CsvReader::ReadQuoted(CsvRecord& record, std::string& field) {
       record.problem =
           "a quote is opened and never closed: close it, or double a quote that belongs to the text";
       if (c != kEnd) input_.setstate(std::ios::eofbit);
+      if (c != kEnd) record.problem += "; nothing behind line " + std::to_string(line_) + " was read";
       return;
     }
     if (c != '"') {
@@ -107,7 +108,14 @@ std::optional<CsvRecord> CsvReader::Next() {
     record.fields.push_back(std::move(field));
     more = record.problem.empty() && EndField(record);
   }
-  if (!record.problem.empty()) SkipLine();
+  if (record.problem.empty()) return record;
+  // A quote that opens by mistake takes whole rows for its text: they are no tasks, and nobody would miss
+  // them.
+  if (line_ > record.line) {
+    record.problem += "; what stands to line " + std::to_string(line_) +
+                      " was taken for this row, and none of it was added";
+  }
+  SkipLine();
   return record;
 }
 

@@ -140,6 +140,10 @@ class CsvRows final : public InputRows {
     if (!header->problem.empty()) return Fail(ErrorCode::Invalid, where + ": " + header->problem);
     for (const std::string& field : header->fields) {
       if (field.find('\0') != std::string::npos) return Fail(ErrorCode::Invalid, where + ": " + kUtf16);
+      if (field.find('\r') != std::string::npos)  // the whole file would be its header
+        return Fail(ErrorCode::Invalid, where +
+                                            ": a carriage return stands in the name of a column: end each "
+                                            "line by LF or CRLF");
       if (const auto name_json = CellToJson(field); !name_json)
         return Fail(ErrorCode::Invalid, where + ": " + name_json.error().message);
     }

@@ -145,6 +145,7 @@ Status ReadMember(const std::string& name, const ordered_json& value, NewTask& t
     return {};
   }
   BOOST_OUTCOME_TRY(text, TextMember(name, value));
+  if (text.empty()) return Fail(ErrorCode::Invalid, "'" + name + "' is empty: leave it out, or give one");
   if (name == "key") {
     task.biz_key = text;
   } else if (name == "batch") {

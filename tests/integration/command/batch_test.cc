@@ -114,6 +114,38 @@ TEST_F(BatchCommandTest, ABatchOfWhichARowWasRefusedTakesTheMendedFile) {
   EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":2)")));
 }
 
+// More rows than go in at once, and for longer than a handler's transaction may be open.
+TEST_F(BatchCommandTest, AllRowsOfABatchGoInAtOnceHoweverManyAndHoweverSlow) {
+  Write("rows.sh", "yes {} | head -n 4000; sleep 6; yes {} | head -n 4000\n");
+  const std::string submit = " submit --handler noop --batch june --format jsonl --all-or-nothing --from - ";
+  const ProcessResult submitted = RunProcess("cd " + folder_ + " && sh rows.sh | " + Binary() + submit, 60);
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":8000)")));
+}
+
+// The rows are in: whoever is told of an error alone submits them once more.
+TEST_F(BatchCommandTest, ABatchThatCanNotBeClosedHasItsRowsAllTheSame) {
+  EXPECT_EQ(Run("schema apply").exit_code, 0);
+  Write("refuse.sql",
+        "CREATE TRIGGER refuse BEFORE UPDATE ON millrace_batches WHEN NEW.state='closed' "
+        "BEGIN SELECT RAISE(ABORT,'not now'); END;");
+  ASSERT_EQ(RunProcess("cd " + folder_ + " && sqlite3 millrace.db < refuse.sql").exit_code, 0);
+  const ProcessResult submitted = Submit("--count 3");
+  EXPECT_NE(submitted.exit_code, 0);
+  EXPECT_THAT(submitted.output, AllOf(HasSubstr("3 submitted"), HasSubstr("the rows are in"),
+                                      HasSubstr("not now"), HasSubstr("millrace batch close june")));
+}
+
+// What a submit announced that was killed before it added that: nobody waits for it any more.
+TEST_F(BatchCommandTest, ABatchThatHasEndedHasNothingLeft) {
+  EXPECT_EQ(Submit("--count 2").exit_code, 0);
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  Write("killed.sql", "UPDATE millrace_batches SET added=added+3996");
+  ASSERT_EQ(RunProcess("cd " + folder_ + " && sqlite3 millrace.db < killed.sql").exit_code, 0);
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("outcome":"succeeded")"), HasSubstr(R"("tasks":2)"),
+                            HasSubstr(R"("left":0)")));
+}
+
 // Where its row stands in another shard than those that are looked at, it is not known what it is.
 TEST_F(BatchCommandTest, ABatchWhoseHomeIsNotLookedAtIsNotCalledPlain) {
   Write("two.json", R"({"shards":{"east":{"url":"sqlite:east.db"},"west":{"url":"sqlite:west.db"}}})");

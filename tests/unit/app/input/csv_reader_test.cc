@@ -51,6 +51,21 @@ TEST(CsvReaderTest, AQuoteThatIsNeverClosedIsNamedByItsFirstLine) {
   EXPECT_THAT(records[1].problem, HasSubstr("never closed"));
 }
 
+// They are good rows, of which nobody would ever miss one.
+TEST(CsvReaderTest, RowsThatAQuoteTookForItsTextAreSaid) {
+  const auto records = ReadAll("a\n1,\"Smith\n2,x\n3,\"O'Neil\"\n4,y\n");
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[1].line, 2u);
+  EXPECT_THAT(records[1].problem, HasSubstr("what stands to line 4 was taken for this row"));
+  EXPECT_THAT(records[2].fields, ElementsAre("4", "y"));
+  EXPECT_THAT(ReadAll("\"a\"b\nc\n")[0].problem, testing::Not(HasSubstr("was taken for")));
+  std::string endless = "a\n1,\"";
+  for (int i = 0; i < 200'000; ++i) endless += "row,row\n";
+  const auto cut = ReadAll(endless);
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_THAT(cut[1].problem, testing::ContainsRegex("nothing behind line 1310[0-9][0-9] was read"));
+}
+
 TEST(CsvReaderTest, AnEmptyFileHasNoRecords) { EXPECT_TRUE(ReadAll("").empty()); }
 
 // Full-width letters, Arabic forms: their first bytes are those of the mark.

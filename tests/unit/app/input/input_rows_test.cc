@@ -174,6 +174,10 @@ TEST(InputRowsTest, AHeaderThatNamesNothingIsRefused) {
   EXPECT_THAT(Csv("a,\n", "").error().message, HasSubstr("a column has no name"));
 }
 
+TEST(InputRowsTest, AFileWithCarriageReturnsAloneIsNoHeaderWithoutRows) {
+  EXPECT_THAT(Csv("id,amount\r1,5\r2,7\r", "id").error().message, HasSubstr("end each line by LF or CRLF"));
+}
+
 TEST(InputRowsTest, APrefixGoesBeforeEveryKeyAndBeforeNothingElse) {
   InputRules rules = Rules("id");
   rules.key_prefix = "may-";

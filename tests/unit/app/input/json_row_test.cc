@@ -92,6 +92,14 @@ TEST(JsonRowTest, ParamsAreAnObject) {
   EXPECT_TRUE(CheckParams(" {\"a\":[1,null,\"x\"]} "));
 }
 
+// Where the id of a row is missing it would be added again with each submit.
+TEST(JsonRowTest, AnEmptyKeyOrBatchIsRefused) {
+  for (const char* text : {R"({"params":{},"key":""})", R"({"params":{},"batch":""})"}) {
+    ASSERT_FALSE(LineToTask(text, {}, "")) << text;
+    EXPECT_THAT(LineToTask(text, {}, "").error().message, HasSubstr("is empty: leave it out"));
+  }
+}
+
 // One reader of JSON takes the first of them, another the last.
 TEST(JsonRowTest, TwoMembersOfOneNameAreRefusedAtAnyDepth) {
   for (const char* text : {R"({"a":1,"a":2})", R"({"b":[{"a":1,"c":{},"a":1}]})", R"({"a":1,"\u0061":2})",
