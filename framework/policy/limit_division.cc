@@ -173,14 +173,18 @@ void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder
   }
 }
 
+// Whoever does not take keeps its places, however few are left: where they are fewer than those who take, a
+// place each would leave one of these with none for as long as that lasts.
 bool UsesPermits(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders) {
-  std::size_t takers = 0;
+  std::uint64_t takers = 0;
+  std::uint64_t kept = 0;
   bool must = false;
   for (const auto& [id, holder] : holders) {
     takers += holder.takes ? 1 : 0;
+    kept += holder.takes ? 0 : holder.in_force.concurrency;
     must = must || (!holder.takes && holder.in_force.permits > 0);
   }
-  return must || limit.concurrency < takers;
+  return must || limit.concurrency < takers + kept;
 }
 
 void DividePlaces(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,

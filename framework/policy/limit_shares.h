@@ -13,8 +13,8 @@ struct LimitShare {
   double rate = 0;                // starts a second; 0: none
   double saved = 0;               // of a start, for whoever gets a rate and had none
   std::uint32_t concurrency = 0;  // running at once; 0: none
-  // The limit's concurrency is less than there are owners: permits in a shard decide who may run. So many
-  // there are now, of all workers together; `concurrency` is 0 then. 0: it is not held by permits.
+  // The concurrency that is left is less than there are owners: permits in a shard decide who may run. So
+  // many there are now, of all workers together; `concurrency` is 0 then. 0: it is not held by permits.
   std::uint32_t permits = 0;
   bool operator==(const LimitShare&) const = default;
 };

@@ -211,6 +211,11 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
         case 21:  // its slices change; what it was given is written again as it stands
           ++pages_.at(life.id).generation;
           break;
+        case 22:  // one more than there were
+          if (ids.size() < workers + 2 && random() % 8 == 0) {
+            Start(ids.emplace_back("w" + std::to_string(ids.size())));
+          }
+          break;
       }
       ASSERT_NO_FATAL_FAILURE(Check());
     }
@@ -227,7 +232,7 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
       Of(id).running = Of(id).held = 0;
     }
     ASSERT_NO_FATAL_FAILURE(Settle()) << where_;
-    if (limit_.concurrency < workers) {
+    if (limit_.concurrency < ids.size()) {
       for (const std::string& id : ids) EXPECT_EQ(Of(id).in_force.permits, limit_.concurrency) << where_;
       continue;
     }
@@ -236,7 +241,7 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
       EXPECT_GT(Of(id).in_force.rate, 0) << where_;
       EXPECT_GE(Of(id).in_force.concurrency, 1u) << where_;
     }
-    EXPECT_GE(Of("w0").in_force.concurrency + 2 * (workers - 1), limit_.concurrency) << where_;
+    EXPECT_GE(Of("w0").in_force.concurrency + 2 * (ids.size() - 1), limit_.concurrency) << where_;
   }
 }
 
@@ -418,6 +423,75 @@ TEST_F(LimitKeeperTest, NorDoesOneThatLeaves) {
   Of("w1").held = 0;
   Settle();
   EXPECT_EQ(Room(Of("w1")), 1u);
+}
+
+TEST_F(LimitKeeperTest, APlaceOfOneThatIsCutOffLeavesNobodyWithNothing) {
+  limit_.concurrency = 4;
+  for (const char* id : {"w1", "w2", "w3", "w4"}) Start(id).wants = true;
+  Settle();
+  ASSERT_EQ(Of("w4").in_force.concurrency, 1u);
+  Of("w4").connected = Of("w4").present = false;
+  Start("w5").wants = true;
+  Settle();
+  for (const char* id : {"w1", "w2", "w3", "w5"}) EXPECT_EQ(Of(id).in_force.permits, 3u) << id;
+  Begin(Of("w4"), 1);
+  Begin(Of("w5"), 3);
+  Of("w4").works = false;
+  Of("w4").running = 0;
+  Of("w4").marked = true;
+  Of("w5").held = 0;
+  Settle();
+  for (const char* id : {"w1", "w2", "w3", "w5"}) EXPECT_EQ(Of(id).in_force.concurrency, 1u) << id;
+}
+
+// Few places, some of them with workers that nobody reaches; others come. What is left is within everybody's
+// reach, and whoever is back has a part of it again.
+TEST_F(LimitKeeperTest, WhatNobodyElseHoldsIsWithinReachOfAll) {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    std::mt19937 random(seed);
+    pages_.clear();
+    lives_.clear();
+    keeper_ = {};
+    limit_.concurrency = 1 + random() % 6;
+    int workers = 0;
+    const auto reached = [&] {
+      std::uint32_t held = 0;
+      for (const Life& life : lives_) {
+        if (life.present) continue;
+        const AssignDocument& page = pages_.at(life.id);
+        const auto places = [](const LimitShares& shares) {
+          return shares.contains("h") ? shares.at("h").concurrency : 0;
+        };
+        held += std::max(places(page.shares), places(page.shares_before));  // as far as the leader can know
+      }
+      for (const Life& life : lives_) {
+        if (!life.present || held >= limit_.concurrency) continue;
+        EXPECT_GT(life.in_force.concurrency + life.in_force.permits, 0u) << where_ << ", " << life.id;
+      }
+    };
+    for (int step = 0; step < 12; ++step) {
+      where_ = "seed " + std::to_string(seed) + ", step " + std::to_string(step);
+      if (workers < 2 || random() % 3 == 0) {
+        Start("w" + std::to_string(++workers)).wants = true;
+      } else {
+        Life& life = lives_[random() % lives_.size()];
+        life.connected = life.present = random() % 2 == 0;
+      }
+      for (Life& life : lives_) {
+        const std::uint32_t ended = life.running > 0 ? random() % (life.running + 1) : 0;
+        life.running -= ended;
+        if (const std::uint32_t room = Room(life); room > 0) Begin(life, random() % (room + 1));
+        if (random() % 2 == 0) life.held = 0;
+      }
+      ASSERT_NO_FATAL_FAILURE(Settle()) << where_;
+      for (Life& life : lives_) {
+        if (life.present) life.running = life.held = 0;
+      }
+      ASSERT_NO_FATAL_FAILURE(Settle()) << where_;
+      reached();
+      if (HasFailure()) return;
+    }
+  }
 }
 
 TEST_F(LimitKeeperTest, ASlowRateIsOneWorkersAtATimeAndMovesToWhoHasWork) {
