@@ -11,7 +11,12 @@ BreakerRules RulesOf(const BreakerConfig& config) {
   return {config.failures, config.window, config.minimum, config.probe_every, config.probes, config.classes};
 }
 
-bool Failed(OutcomeKind kind) { return kind == OutcomeKind::Retry || kind == OutcomeKind::Fail; }
+// A hold with an error class is a failure too: an exception, or an overrun, of a type that holds what it
+// throws at (`on_exception`). One without is the handler's own word, and none of its partner.
+bool Failed(const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::Hold) return !outcome.error_class.empty();
+  return outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+}
 
 }  // namespace
 
@@ -59,7 +64,7 @@ std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task,
   if (!pass.Given()) return std::nullopt;
   MutexLock lock(mutex_);
   CallSays says = CallSays::Nothing;
-  if (Failed(outcome.kind)) {
+  if (Failed(outcome)) {
     says = breaker_.WhatItSays(true, outcome.error_class);
   } else if (outcome.kind == OutcomeKind::Done || outcome.kind == OutcomeKind::Skip) {
     says = CallSays::Answered;

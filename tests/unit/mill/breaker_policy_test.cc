@@ -123,6 +123,36 @@ TEST_F(BreakerPolicyTest, AFailureOfItsOwnIsChargedInAProbeToo) {
   EXPECT_TRUE(EndWith(probe, FailedForGood("no such customer", "http_404")).failed_attempt);
 }
 
+// As with `on_exception` hold: the exception has become a hold before the breaker hears of it.
+TEST_F(BreakerPolicyTest, AFailureThatHoldsItsTaskCountsAsOne) {
+  Outcome held;
+  held.kind = OutcomeKind::Hold;
+  held.text = "no answer";
+  held.error_class = "timeout";
+  for (int i = 0; i < 3; ++i) {
+    const AttemptPtr attempt = Claimed();
+    ASSERT_TRUE(MayStart(attempt));
+    EXPECT_TRUE(EndWith(attempt, held).hold);
+  }
+  EXPECT_FALSE(gate_->Open(now_, {}));
+  now_ += seconds(2);
+  const AttemptPtr probe = Claimed();
+  ASSERT_TRUE(MayStart(probe));
+  EXPECT_FALSE(EndWith(probe, held).hold) << "a probe's failure is nobody's but the partner's";
+}
+
+TEST_F(BreakerPolicyTest, ATaskThatItsHandlerHoldsSaysNothingOfThePartner) {
+  Outcome held;
+  held.kind = OutcomeKind::Hold;
+  for (int i = 0; i < 3; ++i) {
+    const AttemptPtr attempt = Claimed();
+    ASSERT_TRUE(MayStart(attempt));
+    EXPECT_TRUE(EndWith(attempt, held).hold);
+  }
+  EXPECT_TRUE(gate_->Open(now_, {}));
+  EXPECT_EQ(policy_->View(now_).calls, 0U);
+}
+
 TEST_F(BreakerPolicyTest, AnEndThatIsAskedForTwiceCountsOnce) {
   for (int i = 0; i < 2; ++i) {
     const AttemptPtr attempt = Claimed();
