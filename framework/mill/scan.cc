@@ -52,7 +52,7 @@ void Scanner::Redealt() {
 
 void Scanner::Ring() {
   rung_.store(true);
-  if (!busy_.load()) port_.Wake();
+  port_.Wake();
 }
 
 void Scanner::SetAttended(bool attended) {
@@ -60,18 +60,14 @@ void Scanner::SetAttended(bool attended) {
 }
 
 bool Scanner::RingDue() {
-  if (busy_.load() || trouble_pause_ != Micros(0)) return false;
+  if (trouble_pause_ != Micros(0)) return false;
   if (rung_.exchange(false)) rings_.Rung(parts_.clock.Now());
   return parts_.clock.Now() >= rings_.Next();
 }
 
-// A ring that came while it was busy has woken nobody: it is seen here, once there is room.
 Micros Scanner::UntilNext() {
-  busy_.store(full_);
-  const BootTime until = std::min({look_.until, rounds_.Next(), held_until_});
-  if (full_) return until - parts_.clock.Now();
   if (rung_.load()) return Micros(0);
-  return std::min(until, rings_.Next()) - parts_.clock.Now();
+  return std::min({look_.until, rounds_.Next(), held_until_, rings_.Next()}) - parts_.clock.Now();
 }
 
 void Scanner::StopClaiming() {
@@ -145,6 +141,7 @@ Step<Micros> Scanner::Round() {
   full_ = false;
   held_until_ = BootTime::max();
   if (look_.map) co_await WorkOff(engine, life);
+  rings_.SetBusy(full_);
   if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
     NoteIdle(nothing_left);

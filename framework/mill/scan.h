@@ -72,8 +72,8 @@ class Scanner {
   void LookAgain();
   // Its part is another now: what it found idle says nothing of that.
   void Redealt();
-  // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h), unless there
-  // is more to do already than the run stage takes.
+  // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h). Also beside
+  // a full lane: what is new may be of another type.
   void Ring();
   // Whether somebody listens who will ring: a shard in which nothing is due is then asked every two seconds.
   void SetAttended(bool attended);
@@ -264,14 +264,13 @@ class Scanner {
   LookSchedule schedule_;
   Micros trouble_pause_{0};
   bool failed_ = false;    // an error in this round
-  bool full_ = false;      // a lane had no room in this round
+  bool full_ = false;      // a lane had no room in this round for what there is to claim
   BootTime held_until_{};  // a policy had none in this round: until then, at least
   RingLooks rings_;
   std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows that the last statement brought
 
   std::atomic<bool> look_again_{false};
   std::atomic<bool> rung_{false};
-  std::atomic<bool> busy_{false};  // a lane had no room in the last round: a ring wakes nobody
   std::atomic<bool> attended_{false};
   std::atomic<bool> pauses_changed_{false};
   std::atomic<bool> idle_{false};

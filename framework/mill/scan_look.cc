@@ -56,9 +56,13 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
     look_.until = std::min(std::max(schedule_.Next(), asked + rest), shared_.bands.Next(asked));
+    // What comes due is looked for at its time, but not with one map after another where many do, each at its
+    // own: then those that the maps leave room for are found together.
+    const Micros soonest = RingLooks::kShare * cost;
     for (const DueGroup& group : look_.map->groups) {
       if (group.first_run_at <= look_.map->now || rounds_.Left(group.handler) == 0) continue;
-      look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
+      const Micros comes = group.first_run_at - look_.map->now;
+      look_.until = std::min(look_.until, asked + std::max(comes, soonest));
     }
   }
   view.poll = std::max(schedule_.Interval(), rest);

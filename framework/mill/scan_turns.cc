@@ -122,17 +122,18 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
     urgency = std::min(urgency, work.ranks[place.order[i]].urgency);
   }
   place.room = parts_.runner.Room(work.type, parts_.attempts, urgency);
-  if (place.room.tasks == 0) {  // the policies are not asked: who asks for permits holds them
-    full_ = full_ || parts_.runner.Room(work.type, parts_.attempts, 0).tasks == 0;
-    return 0;
-  }
-  // Nor where nothing of it may be claimed: paused, another's, or all of it running.
   const auto is_to_claim = [&](std::size_t i) {
     const DueGroup& group = *work.groups[i];
     return part_.Owns(group) && !parts_.scope.Paused(group) && cursors_.MayHaveMore(group);
   };
+  // Paused, another's, or all of it running.
   const auto left_over = std::span(place.order).subspan(std::min(place.next, place.order.size()));
-  if (std::none_of(left_over.begin(), left_over.end(), is_to_claim)) return 0;
+  if (std::none_of(left_over.begin(), left_over.end(), is_to_claim)) return place.room.tasks = 0;
+  if (place.room.tasks == 0) {
+    full_ = full_ || parts_.runner.Room(work.type, parts_.attempts, 0).tasks == 0;
+    return 0;
+  }
+  // Not before: who asks for permits holds them.
   const std::size_t admitted = parts_.admission.Room(work.type);
   if (admitted == 0) held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
   constexpr auto kAny = std::numeric_limits<std::size_t>::max();

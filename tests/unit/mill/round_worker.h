@@ -54,7 +54,9 @@ class StoreScan final : public Driven<ScanPort> {
     ++asked.maps;
     if (hangs) return Reply<Result<DueMap>>(hanging_ = std::make_shared<Mail<Result<DueMap>>>());
     mapped_ = clock_.WallNow();
-    return store_->Due(tables, floor);
+    Result<DueMap> map = store_->Due(tables, floor);
+    clock_.Advance(maps_take);
+    return map;
   }
   // The map that hangs fails.
   void GoOn() {
@@ -121,6 +123,7 @@ class StoreScan final : public Driven<ScanPort> {
   bool answers_at_once = false;  // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
+  Micros maps_take{0};
 
  private:
   Claimed ClaimNow(const ClaimRequest& request) {

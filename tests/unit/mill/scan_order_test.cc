@@ -424,6 +424,52 @@ TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
   EXPECT_TRUE(worker.mill().Idle());
 }
 
+TEST_F(ScanOrderTest, ARingIsLookedAfterAlthoughTheLaneOfAnotherTypeIsFull) {
+  Submit("slow", 5, 100);
+  RoundWorker& worker = Start();
+  worker.runner.full_for = "slow";
+  Go(milliseconds(50));
+  Submit("quick", 5, 1);
+  worker.mill().Rung({});
+  Go(kTick);
+  EXPECT_EQ(Claimed()["quick"], 1u) << "the next look by the poll is 130 ms away";
+}
+
+TEST_F(ScanOrderTest, LooksThatRingsAskForBesideAFullLaneTakeATenthOfTheTime) {
+  Submit("slow", 5, 100);
+  RoundWorker& worker = Start();
+  worker.scan.maps_take = milliseconds(2);
+  worker.runner.full_for = "slow";
+  Go(milliseconds(50));
+  worker.scan.asked.maps = 0;
+  Go(seconds(2), [&] { worker.mill().Rung({}); });
+  EXPECT_GE(worker.scan.asked.maps, 90);
+  EXPECT_LE(worker.scan.asked.maps, 115) << "and a credit of 20 ms";
+}
+
+// A wave of retries with jitter: to look for each of them by itself would keep the database busy with maps.
+TEST_F(ScanOrderTest, LooksForWhatComesDueTakeAFifthOfTheTime) {
+  NewStore({1, 1024});
+  std::vector<NewTask> wave;
+  for (int i = 1; i <= 300; ++i)
+    wave.push_back({.handler = "retried", .run_at = clock_.WallNow() + i * milliseconds(4)});
+  ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", wave));
+  store_->Run("UPDATE tasks SET slice=id");
+  RoundWorker& worker = Start();
+  worker.scan.maps_take = milliseconds(3);
+  Go(seconds(2));
+  EXPECT_EQ(Claimed()["retried"], 300u);
+  EXPECT_LE(worker.scan.asked.maps, 2000 / 15);
+}
+
+TEST_F(ScanOrderTest, WhatComesDueIsLookedForAtOnceWhereThatIsCheap) {
+  const NewTask soon{.handler = "retried", .run_at = clock_.WallNow() + milliseconds(60)};
+  ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::vector<NewTask>{soon}));
+  Start();
+  Go(milliseconds(60));
+  EXPECT_EQ(Claimed()["retried"], 1u);
+}
+
 TEST(ClaimLedgerTest, TwoThatSeeTheSameRoomDoNotBothFillIt) {
   ClaimLedger ledger;
   const ClaimLoad seen = ledger.Landed("a");
