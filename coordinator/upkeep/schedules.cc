@@ -24,8 +24,9 @@ constexpr Micros kNewerIsStale = std::chrono::minutes(1);
 // former document back, and a row knows what was missed meanwhile.
 constexpr Micros kNewerIsForgotten = std::chrono::hours(24);
 
-const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {
+const char* WhyLapsed(const ScheduleRow& row, const ScheduleState& to, const LastTask& last) {
   if (row.state.paused) return "the schedule was paused";
+  if (row.state.rhythm != to.rhythm) return "its rule was changed";
   return last.in_work ? "the last firing's task was in work" : "nobody was there in time";
 }
 
@@ -282,7 +283,7 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
       BOOST_OUTCOME_TRY(firing, FiringOf(row.name, schedule, *decided.fire));
       step.firing = std::move(firing);
     }
-    if (step.lapsed > 0) step.why = WhyLapsed(row, last);
+    if (step.lapsed > 0) step.why = WhyLapsed(row, step.to, last);
     const auto stepped = store_->Step(row, step);
     const bool overtaken = stepped ? !stepped->moved : stepped.error().code == ErrorCode::Conflict;
     again_ = again_ || overtaken;

@@ -34,10 +34,15 @@ ScheduleState Begun(const ScheduleRule& rule, WallTime now) {
   return state;
 }
 
-void Retime(const Timing& timing, ScheduleState& state, WallTime now) {
+// How many firings of the former rhythm never will be: what was due, taken for one, since of that rhythm no
+// more is known than its text. A fixed delay's are not counted, here as elsewhere.
+std::size_t Retime(const Timing& timing, ScheduleState& state, WallTime now) {
+  const bool due = !state.paused && state.next && *state.next <= now && !IsFixedDelay(state.rhythm);
+  const auto before = state.next;
   state.rhythm = RhythmText(timing);
   if (timing.Is<FixedRate>() && state.last) state.anchor = *state.last;
   state.next = FirstOf(timing, state, now);
+  return due && state.next != before ? 1 : 0;
 }
 
 // What came due in the pause lapses.
@@ -95,7 +100,7 @@ FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& 
                   const LastTask& last_task, WallTime now) {
   FiringStep step;
   ScheduleState row = state ? *state : Begun(rule, now);
-  if (row.rhythm != RhythmText(rule.timing)) Retime(rule.timing, row, now);
+  if (row.rhythm != RhythmText(rule.timing)) step.lapsed += Retime(rule.timing, row, now);
   if (row.paused && !rule.paused) step.lapsed += Resume(rule.timing, row, now);
   row.paused = rule.paused;
   const auto* delay = std::get_if<FixedDelay>(&rule.timing.rhythm);

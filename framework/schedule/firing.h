@@ -69,8 +69,8 @@ std::optional<Micros> LateBy(const ScheduleState& state, WallTime now);
 
 // `state`: nullopt, where there is no row yet. What came due while a schedule was paused lapses; a fixed
 // delay that came due fires at the end of the pause. A rhythm that has changed counts from the last firing (a
-// fixed rate, a fixed delay) or from now on. A one-shot whose time had passed by more than kPunctual when its
-// row was made never fires.
+// fixed rate, a fixed delay) or from now on; what was due by the former lapses. A one-shot whose time had
+// passed by more than kPunctual when its row was made never fires.
 FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& state,
                   const LastTask& last_task, WallTime now);
 

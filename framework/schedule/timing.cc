@@ -16,6 +16,8 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
+constexpr const char* kDelayed = "after ";
+
 // What a clock shows at the edges of a span.
 local_seconds Shown(sys_seconds at, seconds offset) { return local_seconds(at.time_since_epoch() + offset); }
 local_seconds FirstShown(const TimeZone::Span& span) { return Shown(span.begin, span.offset); }
@@ -54,6 +56,8 @@ WallTime NextOnGrid(Micros period, WallTime anchor, WallTime after) {
 
 }  // namespace
 
+bool IsFixedDelay(std::string_view rhythm_text) { return rhythm_text.starts_with(kDelayed); }
+
 std::string RhythmText(const Timing& timing) {
   if (const auto* cron = std::get_if<Cron>(&timing.rhythm)) {
     return "cron " + cron->text() + " " + timing.zone.name();
@@ -61,7 +65,7 @@ std::string RhythmText(const Timing& timing) {
   if (const auto* rate = std::get_if<FixedRate>(&timing.rhythm))
     return "every " + FormatDuration(rate->period);
   if (const auto* delay = std::get_if<FixedDelay>(&timing.rhythm))
-    return "after " + FormatDuration(delay->delay);
+    return kDelayed + FormatDuration(delay->delay);
   return "at " + FormatTime(std::get<OneShot>(timing.rhythm).at);
 }
 

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "framework/base/clock.h"
@@ -50,6 +51,8 @@ struct Timing {
 
 // The rhythm in one line, such as `cron 0 2 * * * Europe/Berlin`: another text is another rhythm.
 std::string RhythmText(const Timing& timing);
+// Of such a text.
+bool IsFixedDelay(std::string_view rhythm_text);
 
 // The first firing later than `after` and not earlier than `anchor`, from which a fixed rate counts; nullopt:
 // there is none, or, for a fixed delay behind its anchor, none that is known before the end of the last.

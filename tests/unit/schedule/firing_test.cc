@@ -272,6 +272,37 @@ TEST(RetimeTest, AChangedRhythmCountsFromTheLastFiring) {
   EXPECT_EQ(bench.look_at, At("2026-11-23T02:00:00Z"));
 }
 
+TEST(RetimeTest, WhatWasDueByTheFormerRhythmLapses) {
+  Bench bench(Every(1h));
+  bench.clock.StepWall(1h + 10s);
+  bench.rule.timing = Nightly();
+  EXPECT_THAT(bench.Look(), IsEmpty());
+  EXPECT_EQ(bench.lapsed, 1U);
+  EXPECT_EQ(bench.look_at, At("2026-11-23T02:00:00Z"));
+  bench.rule.timing = Every(1h);
+  bench.Look();
+  EXPECT_EQ(bench.lapsed, 1U) << "nothing was due";
+  bench.rule.timing = Nightly();
+  bench.Look();
+  bench.rule.timing = Every(1h);
+  bench.rule.paused = true;
+  EXPECT_THAT(bench.LookAt("2026-11-23T02:00:00Z"), IsEmpty());
+  EXPECT_EQ(bench.lapsed, 2U) << "the pause came later";
+}
+
+TEST(RetimeTest, AFixedDelayThatWasDueLapsesNotAndNeitherDoesWhatFiresByBoth) {
+  Bench delay(After(10min));
+  delay.Look();
+  delay.clock.StepWall(1h);
+  delay.rule.timing = Nightly();
+  delay.Look();
+  EXPECT_EQ(delay.lapsed, 0U) << "it counts from an end, and none of its times is one to miss";
+  Bench once(Once("2026-11-23T12:00:00Z"));
+  once.row->rhythm = "written by another version";
+  EXPECT_THAT(once.LookAt("2026-11-23T12:00:10Z"), ElementsAre("2026-11-23T12:00:00Z"));
+  EXPECT_EQ(once.lapsed, 0U);
+}
+
 TEST(RetimeTest, AMovedOneShotFiresAgainAndAnUnchangedOneDoesNot) {
   Bench bench(Once("2026-11-23T12:00:00Z"));
   bench.LookAt("2026-11-23T12:00:00Z");

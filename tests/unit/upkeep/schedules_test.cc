@@ -231,6 +231,20 @@ TEST_F(SchedulesTest, WhatComesDueInAPauseLapses) {
   EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:00:00Z", "2026-11-22T16:00:00Z"));
 }
 
+TEST_F(SchedulesTest, WhatIsDueWhenTheRuleChangesLapsesAndTheAuditSaysWhy) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  clock_.Advance(hours(1));
+  process.Configure(R"({"nightly":{"cron":"30 * * * *","handler":"noop"}})", 2);
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 1U) << "a change is no firing";
+  EXPECT_EQ(Row().lapsed, 1U);
+  EXPECT_EQ(Main().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='schedule_lapsed' AND "
+                       "detail LIKE '%1: its rule was changed%'"),
+            1);
+}
+
 TEST_F(SchedulesTest, AFixedDelayCountsFromWhenItsTaskReachedAPool) {
   Process process(stores_);
   process.Configure(R"({"nightly":{"after":"10m","handler":"noop"}})", 1);
