@@ -32,6 +32,8 @@ std::string MysqlSchemaStore::Print(const SchemaSpec& spec) const {
 Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
   BOOST_OUTCOME_TRYV(CheckSpec(spec));
   BOOST_OUTCOME_TRYV(CheckApply(spec));
+  // Others may be making the same tables at this moment.
+  BOOST_OUTCOME_TRYV(session_.Write("SET SESSION lock_wait_timeout=10"));
   for (const std::string& sql : Statements(spec)) {
     BOOST_OUTCOME_TRYV(session_.Write(sql));
   }

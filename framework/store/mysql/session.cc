@@ -165,15 +165,17 @@ Status Session::Open() {
 }
 
 // A statement of a transaction that somebody else brings, a handler or a query, is limited; DDL of the
-// engine's own goes on for as long as it needs.
+// engine's own goes on for as long as it needs. A table may be locked as a whole, by DDL that waits for a
+// dump: the engine waits as long as for a row's lock, a handler for as long as there is somebody to be told.
 Status Session::SetUp() {
-  const std::string limit =
-      mode_ == Mode::Manual ? EndedAfter(endpoint_.options.io_timeout + std::chrono::seconds(5)) : "";
+  const Micros io_timeout = endpoint_.options.io_timeout;
+  const std::string limit = mode_ == Mode::Manual ? EndedAfter(io_timeout + std::chrono::seconds(5)) : "";
+  const int table_lock_wait = mode_ == Mode::Manual ? Seconds(io_timeout / 2) : 1;
   const std::string session =
       "SET SESSION sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
-      "time_zone='+00:00', innodb_lock_wait_timeout=1, autocommit=" +
-      std::string(mode_ == Mode::Manual ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_)) +
-      limit;
+      "time_zone='+00:00', innodb_lock_wait_timeout=1, lock_wait_timeout=" +
+      std::to_string(table_lock_wait) + ", autocommit=" + (mode_ == Mode::Manual ? "0" : "1") +
+      ", wait_timeout=" + std::to_string(Seconds(silence_)) + limit;
   for (const std::string& sql :
        {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
     BOOST_OUTCOME_TRYV(Run(sql, Purpose::Read));

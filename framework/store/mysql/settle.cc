@@ -86,14 +86,18 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
   for (const Settlement* one : batch) {
     if (busy.contains(one->key)) suspects.push_back(one);
   }
-  BOOST_OUTCOME_TRY(running, ReadRunning(session_, claimer_.number, suspects, false));
   BOOST_OUTCOME_TRY(free, Free(suspects));
   std::set<const Settlement*> out(suspects.begin(), suspects.end());
-  for (std::size_t i = 0; i < suspects.size(); ++i) {
-    // One that has ended is left in the batch, to be refused there.
-    if (!running[i]) out.erase(suspects[i]);
-  }
   for (const Settlement* one : free) out.erase(one);
+  // One that has ended is left in the batch, to be refused there.
+  for (const SettleGroup& group : GroupSettlements({out.begin(), out.end()})) {
+    auto running = ReadRunning(session_, claimer_.number, group.rows, false);
+    if (!running && running.error().code == ErrorCode::Conflict) continue;
+    if (!running) return Fail(running.error());
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+      if (!running->at(i)) out.erase(group.rows[i]);
+    }
+  }
   std::erase_if(batch, [&](const Settlement* one) { return out.contains(one); });
   return {};
 }
@@ -144,10 +148,12 @@ Result<Batch> Settler::Free(const Batch& batch) {
   for (const SettleGroup& group : GroupSettlements(batch)) {
     std::map<std::uint64_t, const Settlement*> rows;
     for (const Settlement* row : group.rows) rows[row->key.id] = row;
-    BOOST_OUTCOME_TRYV(
+    const Status read =
         session_.Query("SELECT id" + RunningRows(group.table, IdList(group), claimer_.number, group.attempt) +
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
-                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); }));
+                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
+    // Somebody has the table as a whole. The other tables' rows need not wait for it.
+    if (!read && read.error().code != ErrorCode::Conflict) return Fail(read.error());
   }
   BOOST_OUTCOME_TRYV(DropLockedKeys(free));
   return free;
@@ -158,9 +164,10 @@ Status Settler::DropLockedKeys(Batch& batch) {
   for (const Settlement* one : batch) {
     if (sql::ChangesKey(*one)) keys.emplace_back(one->handler, one->biz_key);
   }
-  BOOST_OUTCOME_TRY(locked, sql::LockedKeys(session_, keys));
+  const auto locked = sql::LockedKeys(session_, keys);
+  if (!locked && locked.error().code != ErrorCode::Conflict) return Fail(locked.error());
   std::erase_if(batch, [&](const Settlement* one) {
-    return sql::ChangesKey(*one) && locked.contains({one->handler, one->biz_key});
+    return sql::ChangesKey(*one) && (!locked || locked->contains({one->handler, one->biz_key}));
   });
   return {};
 }

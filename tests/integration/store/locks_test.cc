@@ -55,6 +55,46 @@ TEST_F(MysqlLocks, LockedRowDoesNotHoldUpTheSettleOfTheOthers) {
   EXPECT_EQ(Count("tasks_done"), 1001U);
 }
 
+// A table that is locked as a whole, as behind DDL that waits for a dump.
+TEST_F(MysqlLocks, ALockedTableIsNotWaitedForAndDoesNotHoldUpTheOthers) {
+  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
+  sql_->Ask("INSERT INTO tasks_000 (handler,slice) VALUES ('noop',1),('noop',2)");
+  sql_->Ask("INSERT INTO tasks_001 (handler,slice) VALUES ('noop',1),('noop',2)");
+  const auto claim = [&](const char* table) {
+    return tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = {1, 2}}).value();
+  };
+  auto batch = Succeeded(claim("tasks_000"));
+  const auto others = Succeeded(claim("tasks_001"));
+  batch.insert(batch.end(), others.begin(), others.end());
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("LOCK TABLES tasks_000 WRITE");
+  const std::vector verdicts{SettleVerdict::Busy, SettleVerdict::Busy, SettleVerdict::Settled,
+                             SettleVerdict::Settled};
+  const auto start = std::chrono::steady_clock::now();
+  auto settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, verdicts);
+  // The next one knows them, and still does not let the others wait for long.
+  sql_->Ask("INSERT INTO tasks_001 (handler,slice) VALUES ('noop',1),('noop',2)");
+  auto more = tasks_->Claim({.table = *ParseTableName("tasks_001"), .incarnation = "w.1", .ids = {3, 4}});
+  ASSERT_TRUE(more) << more.error().message;
+  batch.resize(2);
+  for (const Task& task : *more) batch.push_back(Succeeded(task));
+  settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, verdicts);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(12));
+  const auto refused =
+      tasks_->Claim({.table = *ParseTableName("tasks_000"), .incarnation = "w.1", .ids = {1}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Conflict) << refused.error().message;
+  other.Ask("UNLOCK TABLES");
+  settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts[0], SettleVerdict::Settled);
+  EXPECT_EQ(settled->verdicts[1], SettleVerdict::Settled);
+}
+
 // Whoever has met a key as a duplicate keeps it locked until the end of his transaction.
 constexpr const char* kMeet =
     "SELECT entered_at FROM tasks_keys WHERE handler='noop' AND biz_key='k' LOCK IN SHARE MODE";

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
 namespace millrace::engine {
@@ -51,6 +52,19 @@ class MysqlTransaction : public StoreFaults {
   std::unique_ptr<TaskTransaction> transaction_;
   Task task_;
 };
+
+TEST_F(MysqlTransaction, ATableThatIsLockedAsAWholeIsALockLikeAnother) {
+  const StoreOptions options{.password_file = database_.password_file(),
+                             .io_timeout = std::chrono::seconds(4)};
+  const auto store = mysql::OpenStore(database_.url(), options).value();
+  const auto transaction = store->OpenTransaction(std::chrono::seconds(5));
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("LOCK TABLES points WRITE");
+  const auto waited = transaction->Execute("UPDATE points SET points=0 WHERE id=1", {});
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code, ErrorCode::Conflict) << waited.error().message;
+  EXPECT_EQ(transaction->state(), TransactionState::Transient) << "the handler runs again, uncounted";
+}
 
 TEST_F(MysqlTransaction, BindsEveryKindOfValueAndReadsItBack) {
   const std::string bytes("a'b\"c\\d\0e\n%_?", 13);
