@@ -39,6 +39,8 @@ class TcpProxy {
   int done() const { return done_; }
   // Waits until that many were done; false after ten seconds.
   bool WaitDone(int count);
+  // New connections lead to this server, as an address that has moved does; those that are open stay.
+  void LeadTo(std::uint16_t server_port) { server_port_ = server_port; }
   // Cuts every connection, as a network does.
   void CutAll();
   // While it is closed every connection is cut as soon as it is made.
@@ -54,7 +56,7 @@ class TcpProxy {
   bool Request(Link& link, const std::string& packet);
   Evil Take(const std::string& packet);
 
-  const std::uint16_t server_port_;
+  std::atomic<std::uint16_t> server_port_;
   const Protocol protocol_;
   std::uint16_t port_ = 0;
   int listener_ = -1;

@@ -45,15 +45,21 @@ std::optional<PooledConnection> ConnectionPool::Borrow(Micros patience) {
 }
 
 void ConnectionPool::Return(PooledConnection back) {
+  std::unique_ptr<::sql::Connection> forgotten;  // closed when the lock is free
   MutexLock lock(mutex_);
   --lent_;
-  if (back.connection) idle_.push_back(std::move(back));
+  if (back.generation != generation()) {
+    forgotten = std::move(back.connection);
+  } else if (back.connection) {
+    idle_.push_back(std::move(back));
+  }
   returned_.NotifyOne();
 }
 
 void ConnectionPool::Forget() {
   std::vector<PooledConnection> idle;  // closed when the lock is free
   MutexLock lock(mutex_);
+  generation_.fetch_add(1, std::memory_order_relaxed);
   idle.swap(idle_);
 }
 

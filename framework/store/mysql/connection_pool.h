@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,6 +23,7 @@ struct PooledConnection {
   std::unique_ptr<::sql::Connection> connection;  // null: the borrower has to make one
   Micros silence{0};                              // after which the server closes it
   BootTime last_use{};
+  std::uint64_t generation = 0;  // of the pool, when it was made
 };
 
 // Thread-safe.
@@ -38,14 +40,18 @@ class ConnectionPool {
   std::optional<PooledConnection> Borrow(Micros patience);
   // Every loan ends here; the connection is null where it was lost.
   void Return(PooledConnection back);
-  // Closes those that nobody uses: the server has gone, or they may lead to one that is behind.
+  // Closes all that were made until now, those in use when they come back: the server has gone, or they may
+  // lead to one that is behind.
   void Forget();
+  // How often that was.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
   // A number for each of its sessions.
   unsigned NumberSession() { return sessions_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   const std::size_t limit_;
   std::atomic<unsigned> sessions_{0};
+  std::atomic<std::uint64_t> generation_{0};  // changed under the mutex
   Mutex mutex_;
   CondVar returned_;
   std::size_t lent_ MILLRACE_GUARDED_BY(mutex_) = 0;

@@ -109,6 +109,7 @@ Status Session::Borrow() {
   }
   borrowed_ = true;
   connection_ = std::move(lent->connection);
+  generation_ = lent->generation;
   if (!connection_ || lent->silence == silence_) return {};
   return Run("SET SESSION wait_timeout=" + std::to_string(Seconds(silence_)), Purpose::Read);
 }
@@ -116,7 +117,7 @@ Status Session::Borrow() {
 void Session::GiveBack() {
   if (!borrowed_ || in_transaction_) return;
   borrowed_ = false;
-  pool_->Return({std::move(connection_), silence_, BootClock::now()});
+  pool_->Return({std::move(connection_), silence_, BootClock::now(), generation_});
 }
 
 Error Session::Failed(const ::sql::SQLException& exception, Purpose purpose) {
@@ -129,6 +130,7 @@ Error Session::Failed(const ::sql::SQLException& exception, Purpose purpose) {
   // What cut this one has most likely cut the others too, or they lead to a server that takes no writes.
   const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
   if (away && pool_ != nullptr) pool_->Forget();
+  away_ = away_ || away;
   return error;
 }
 
@@ -139,6 +141,7 @@ void Session::EndInspection() {
 }
 
 Status Session::Open() {
+  if (pool_ != nullptr) generation_ = pool_->generation();
   std::string password;
   if (!endpoint_.options.password_file.empty()) {
     auto read = ReadPasswordFile(endpoint_.options.password_file);
@@ -159,9 +162,13 @@ Status Session::Open() {
   } catch (const std::exception& exception) {
     return Fail(ErrorCode::Internal, where_ + ": the connection can't be opened: " + exception.what());
   }
-  Status ready = SetUp();
-  if (!ready) Drop();
-  return ready;
+  if (Status ready = SetUp(); !ready) {
+    Drop();
+    return ready;
+  }
+  last_use_ = BootClock::now();
+  if (std::exchange(away_, false) && on_return_) on_return_();
+  return {};
 }
 
 // A statement of a transaction that somebody else brings, a handler or a query, is limited; DDL of the
@@ -183,14 +190,16 @@ Status Session::SetUp() {
   // The connector changes the isolation level behind our back, and silently goes without TLS.
   std::string isolation;
   std::string cipher;
-  BOOST_OUTCOME_TRYV(Query("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation','transaction_isolation')",
-                           [&](const Row& row) { isolation = row.Text(2); }));
+  BOOST_OUTCOME_TRYV(Fetch(
+      "SHOW VARIABLES WHERE Variable_name IN ('tx_isolation','transaction_isolation')",
+      [&](const Row& row) { isolation = row.Text(2); }, Purpose::Read));
   if (isolation != "READ-COMMITTED") {
     return Fail(ErrorCode::Internal, where_ + ": the session's isolation level is " + isolation +
                                          " although READ COMMITTED was set");
   }
   if (endpoint_.url.tls_ca.empty()) return {};
-  BOOST_OUTCOME_TRYV(Query("SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); }));
+  BOOST_OUTCOME_TRYV(Fetch(
+      "SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); }, Purpose::Read));
   if (cipher.empty()) {
     return Fail(ErrorCode::Denied, where_ +
                                        ": the connection is not encrypted although the store URL names a "
@@ -237,12 +246,7 @@ Status Session::Run(const std::string& sql, Purpose purpose) {
   }
 }
 
-Status Session::Query(const std::string& sql, const OnRow& on_row) {
-  if (endpoint_.rehearsal != nullptr) return endpoint_.rehearsal->Query(sql, on_row);
-  const Use use(*this);
-  if (connection_ == nullptr || !in_transaction_) {
-    BOOST_OUTCOME_TRYV(Usable());
-  }
+Status Session::Fetch(const std::string& sql, const OnRow& on_row, Purpose purpose) {
   try {
     std::unique_ptr<::sql::Statement> statement(Native().createStatement());
     std::unique_ptr<::sql::ResultSet> result(statement->executeQuery(sql));
@@ -250,8 +254,17 @@ Status Session::Query(const std::string& sql, const OnRow& on_row) {
     while (result->next()) on_row(row);
     return {};
   } catch (const ::sql::SQLException& exception) {
-    return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Read));
+    return Fail(Failed(exception, purpose));
   }
+}
+
+Status Session::Query(const std::string& sql, const OnRow& on_row) {
+  if (endpoint_.rehearsal != nullptr) return endpoint_.rehearsal->Query(sql, on_row);
+  const Use use(*this);
+  if (connection_ == nullptr || !in_transaction_) {
+    BOOST_OUTCOME_TRYV(Usable());
+  }
+  return Fetch(sql, on_row, in_transaction_ ? Purpose::Transaction : Purpose::Read);
 }
 
 Result<std::uint64_t> Session::Write(const std::string& sql) {

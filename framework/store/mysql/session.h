@@ -68,6 +68,10 @@ class Session final : public sql::Connection {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // To be called whenever a server was away, or took no writes, and one is reached again: it may be another
+  // one, while other connections lead to the first still.
+  void OnReturn(std::function<void()> call) { on_return_ = std::move(call); }
+
   // Makes sure that there is a usable connection.
   Status Connect();
   // A statement that answers with rows; locking reads too.
@@ -133,8 +137,9 @@ class Session final : public sql::Connection {
   void EndInspection();
   Error Failed(const ::sql::SQLException& exception, Purpose purpose);
   Status Usable();
-  // Once it is usable.
+  // These do not connect.
   ::sql::Connection& Native();
+  Status Fetch(const std::string& sql, const OnRow& on_row, Purpose purpose);
   Status Run(const std::string& sql, Purpose purpose);
 
   const Endpoint& endpoint_;
@@ -145,6 +150,9 @@ class Session final : public sql::Connection {
   const std::string where_;
   std::unique_ptr<::sql::Connection> connection_;
   BootTime last_use_{};
+  std::uint64_t generation_ = 0;  // of its pool, when it was made
+  std::function<void()> on_return_;
+  bool away_ = false;  // since the last failure
   int uses_ = 0;
   bool borrowed_ = false;
   bool in_transaction_ = false;

@@ -34,7 +34,14 @@ class MysqlStore final : public Store {
 
   std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_, claimers_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override {
-    return sql::OpenIncarnations(std::make_unique<Session>(for_beats_, endpoint_.options.lease), claimers_);
+    // The beat alone writes whether there is work or not, and sees that a server takes no writes any more
+    // because another one has taken its place. What an idle worker reads by may lead to the old one for ever.
+    auto session = std::make_unique<Session>(for_beats_, endpoint_.options.lease);
+    session->OnReturn([this] {
+      engine_.Forget();
+      handlers_.Forget();
+    });
+    return sql::OpenIncarnations(std::move(session), claimers_);
   }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return mysql::OpenTransaction(endpoint_, handlers_, claimers_, limit);

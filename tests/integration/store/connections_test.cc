@@ -135,6 +135,91 @@ TEST_F(Connections, ACommitThatFindsItsConnectionLostLeavesNoTransactionOpen) {
   EXPECT_EQ(Count("tasks"), 1U);
 }
 
+TEST_F(Connections, AServerThatIsSlowToConnectToIsConnectedToOnce) {
+  StoreUrl url = database_.url();
+  url.port = proxy_.port();
+  const mysql::Endpoint endpoint{url, {.password_file = database_.password_file()}};
+  mysql::Session session(endpoint, seconds(1));
+  const auto made = [&] { return sql_->Run("SHOW GLOBAL STATUS LIKE 'Connections'")->rows.at(0).at(1); };
+  const auto before = std::stoull(*made());
+  proxy_.Arm(TcpProxy::Evil::Delay, "ISOLATION LEVEL");
+  std::thread slow([&] {
+    EXPECT_TRUE(proxy_.WaitDone(1));
+    std::this_thread::sleep_for(milliseconds(700));
+    proxy_.Release();
+  });
+  std::string id;
+  const auto read = [&] {
+    return session.Query("SELECT CONNECTION_ID()", [&](const mysql::Row& row) { id = row.Text(1); });
+  };
+  EXPECT_TRUE(read());
+  slow.join();
+  EXPECT_EQ(std::stoull(*made()), before + 1);
+  const std::string first = id;
+  EXPECT_TRUE(read());
+  EXPECT_EQ(id, first) << "what was just made is as good as new";
+}
+
+TEST_F(Connections, WhatWasMadeBeforeAForgetIsClosedWhenItComesBack) {
+  direct_.reset();
+  ExpectSettlesAt(0);
+  const mysql::Endpoint endpoint{database_.url(), {.password_file = database_.password_file()}};
+  mysql::ConnectionPool pool(4);
+  mysql::Session session(endpoint, seconds(100), &pool);
+  ASSERT_TRUE(session.Begin());
+  pool.Forget();
+  ASSERT_TRUE(session.Write("INSERT INTO tasks (handler) VALUES ('noop')"));
+  ASSERT_TRUE(session.Commit()) << "what is under way goes on";
+  ExpectSettlesAt(0);
+  ASSERT_TRUE(session.Write("INSERT INTO tasks (handler) VALUES ('noop')"));
+  EXPECT_EQ(Open(), 1U) << "one that was made since stays";
+}
+
+// The old primary lives on, takes no writes, and keeps its connections.
+TEST_F(Connections, AnIdleWorkerFollowsASwitchOver) {
+  PrivateMariadb old;
+  PrivateMariadb next;
+  const TestDatabase database(ServerOf(old));
+  const std::string password = ReadPasswordFile(database.password_file()).value();
+  // Replication would have brought them.
+  next.AsRoot("ALTER USER millrace@'127.0.0.1' IDENTIFIED BY '" + password + "'; CREATE DATABASE " +
+              database.url().database);
+  const auto at = [&](std::uint16_t port) {
+    StoreUrl url = database.url();
+    url.port = port;
+    return url;
+  };
+  const auto open = [&](std::uint16_t port) {
+    return mysql::OpenStore(at(port), {.password_file = database.password_file()}).value();
+  };
+  for (const std::uint16_t port : {old.port(), next.port()}) {
+    const auto store = open(port);
+    ASSERT_TRUE(store->OpenSchema()->Apply({.tables = 1, .slices = 4}));
+    ASSERT_TRUE(store->OpenIncarnations()->Register({.id = "w.1", .worker = "w", .host = "here"}));
+  }
+  TcpProxy address(old.port());
+  const auto store = open(address.port());
+  const auto tasks = store->OpenTasks();
+  const auto beats = store->OpenIncarnations();
+  const TableSlices all{.table = "tasks"};
+  ASSERT_TRUE(tasks->Due(std::span(&all, 1)));
+  ASSERT_TRUE(beats->Renew("w.1").value());
+
+  old.AsRoot("SET GLOBAL read_only=1");
+  EXPECT_FALSE(beats->Renew("w.1"));
+  const auto reads_old = tasks->Due(std::span(&all, 1));  // before the address has moved
+  EXPECT_TRUE(reads_old) << reads_old.error().message;
+  address.LeadTo(next.port());
+  SqlConnection(at(next.port()), database.password_file())
+      .Ask("INSERT INTO tasks (handler, slice) VALUES ('noop', 1)");
+  const auto renewed = beats->Renew("w.1");
+  ASSERT_TRUE(renewed) << renewed.error().message;
+  EXPECT_TRUE(*renewed);
+  const auto due = tasks->Due(std::span(&all, 1));
+  ASSERT_TRUE(due) << due.error().message;
+  EXPECT_EQ(due->groups.size(), 1U) << "it still reads where nothing comes in any more";
+}
+
 TEST_F(Connections, TheTimeLimitOfATransactionGoesWithItsConnection) {
   Open(1);
   const auto shorter = store_->OpenTransaction(seconds(5));
