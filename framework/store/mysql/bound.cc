@@ -2,6 +2,7 @@
 #include <cppconn/connection.h>
 #include <cppconn/datatype.h>
 #include <cppconn/exception.h>
+#include <cppconn/parameter_metadata.h>
 #include <cppconn/prepared_statement.h>
 #include <cppconn/resultset.h>
 #include <cppconn/resultset_metadata.h>
@@ -122,6 +123,14 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
     SqlResult answer;
     std::unique_ptr<::sql::PreparedStatement> statement(
         Native().prepareStatement(::sql::SQLString(std::string(sql))));
+    // Said here, since the connector's own word for it is none of the server's, and would cost the
+    // connection.
+    const std::size_t wanted = statement->getParameterMetaData()->getParameterCount();
+    if (wanted != values.size()) {
+      return Fail(ErrorCode::Invalid, where_ + ": the statement has " + std::to_string(wanted) +
+                                          " placeholders, and " + std::to_string(values.size()) +
+                                          " values were given");
+    }
     for (std::size_t i = 0; i < values.size(); ++i) Bind(*statement, static_cast<unsigned>(i + 1), values[i]);
     if (ChangesOnly(sql)) {
       answer.affected = static_cast<std::uint64_t>(statement->executeUpdate());

@@ -111,7 +111,10 @@ TEST_P(TransactionContract, AffectedCountsTheRowsFoundAlsoWhereNothingChanges) {
 }
 
 TEST_P(TransactionContract, AWrongNumberOfValuesIsRefused) {
-  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (?)", {}));
+  const auto refused = transaction_->Execute("INSERT INTO account (id) VALUES (?)", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Invalid) << refused.error().message;
+  EXPECT_EQ(transaction_->state(), TransactionState::Poisoned) << refused.error().message;
   transaction_->Rollback();
   EXPECT_EQ(Accounts(), "0");
 }
