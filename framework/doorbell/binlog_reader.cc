@@ -1,6 +1,7 @@
 #include "framework/doorbell/binlog_reader.h"
 
 #include <boost/algorithm/string/predicate.hpp>
+#include <locale>
 
 namespace millrace::engine {
 namespace {
@@ -43,6 +44,16 @@ bool IsIdle(std::string_view statement) {
 }
 
 }  // namespace
+
+bool BinlogReader::IsOurs(std::string_view database) const {
+  return letters_ == Case::Ignored ? boost::algorithm::iequals(database, database_, std::locale::classic())
+                                   : database == database_;
+}
+
+bool BinlogReader::Names(std::string_view statement) const {
+  return letters_ == Case::Ignored ? boost::algorithm::icontains(statement, database_, std::locale::classic())
+                                   : statement.find(database_) != statement.npos;
+}
 
 BinlogReader::Heard BinlogReader::Read(ByteSpan event) {
   const bool has_checksum = checksums_ && event.size() >= kHeader + kChecksum;
@@ -112,7 +123,7 @@ void BinlogReader::MapTable(BinlogBytes bytes) {
   bytes.Skip(1);
   if (!bytes.good()) return;
   tables_.erase(number);
-  if (database != database_) return;
+  if (!IsOurs(database)) return;
   const auto name = ParseTableName(text);
   if (!name || !watched_(*name)) return;
   if (tables_.size() >= kMostTables) tables_.clear();
@@ -151,8 +162,7 @@ std::optional<Ring> BinlogReader::Statement(unsigned type, BinlogBytes bytes) co
   const std::string_view statement = bytes.Text(bytes.left());
   const bool compressed = type == kQueryCompressed;
   if (!compressed && IsIdle(statement)) return std::nullopt;
-  const bool may_name_it = compressed || statement.find(database_) != statement.npos;
-  if (database != database_ && !may_name_it) return std::nullopt;
+  if (!IsOurs(database) && !compressed && !Names(statement)) return std::nullopt;
   return Ring{};
 }
 

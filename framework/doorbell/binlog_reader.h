@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "framework/doorbell/binlog_rows.h"
 #include "framework/store/change_feed.h"
@@ -14,9 +15,13 @@ namespace millrace::engine {
 
 class BinlogReader {
  public:
+  // Whether a server takes two names that differ in the case of letters for one (lower_case_table_names is
+  // not 0). Its log has them as it keeps them, and not as a client spells them.
+  enum class Case { Matters, Ignored };
+
   // Rings for tables of `database` that are watched.
-  BinlogReader(std::string database, IsWatched watched)
-      : database_(std::move(database)), watched_(std::move(watched)) {}
+  BinlogReader(std::string database, IsWatched watched, Case letters = Case::Matters)
+      : database_(std::move(database)), watched_(std::move(watched)), letters_(letters) {}
 
   struct Heard {
     std::optional<Ring> ring = {};
@@ -34,6 +39,8 @@ class BinlogReader {
     std::optional<BinlogColumns> columns;  // nullopt: they made no sense
   };
 
+  bool IsOurs(std::string_view database) const;
+  bool Names(std::string_view statement) const;
   void Begin(ByteSpan event);
   void MapTable(BinlogBytes bytes);
   std::optional<Ring> Rows(unsigned type, BinlogBytes bytes) const;
@@ -41,6 +48,7 @@ class BinlogReader {
 
   const std::string database_;
   const IsWatched watched_;
+  const Case letters_;
   bool checksums_ = false;
   std::map<std::uint64_t, Table> tables_;  // those that are watched, by the log's number
 };

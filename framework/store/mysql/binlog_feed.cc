@@ -144,7 +144,7 @@ class BinlogFeed final : public ChangeFeed {
 
   // Begins where the log ends now.
   Status Follow() {
-    BOOST_OUTCOME_TRY(server, Ask("SELECT UNIX_TIMESTAMP(), @@server_id"));
+    BOOST_OUTCOME_TRY(server, Ask("SELECT UNIX_TIMESTAMP(), @@server_id, @@lower_case_table_names"));
     BOOST_OUTCOME_TRY(compression, Ask("SHOW VARIABLES LIKE 'binlog_transaction_compression'"));
     if (!compression.empty() && compression[0].back() == "ON") {
       return Fail(ErrorCode::Invalid,
@@ -169,7 +169,8 @@ class BinlogFeed final : public ChangeFeed {
     mariadb_rpl_optionsv(log_.get(), MARIADB_RPL_SERVER_ID, server_id_);
     mariadb_rpl_optionsv(log_.get(), MARIADB_RPL_FLAGS, 0U);
     if (mariadb_rpl_open(log_.get()) != 0) return Fail(Wrong());
-    reader_.emplace(endpoint_.url.database, watched_);
+    reader_.emplace(endpoint_.url.database, watched_,
+                    server[0][2] == "0" ? BinlogReader::Case::Matters : BinlogReader::Case::Ignored);
     load_.Begin(BootClock::now(), std::strtoull(server[0][0].c_str(), nullptr, 10));
     return {};
   }

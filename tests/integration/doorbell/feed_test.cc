@@ -2,6 +2,7 @@
 // with it.
 #include <gmock/gmock.h>
 
+#include <cctype>
 #include <chrono>
 #include <thread>
 
@@ -201,6 +202,26 @@ TEST_F(BinlogFeed, AnInterruptEndsAWait) {
   ASSERT_TRUE(next);
   EXPECT_FALSE(*next);
   EXPECT_FALSE(feed_->Open()) << "for good";
+}
+
+TEST(BinlogFeedOfLowerCaseNames, HearsADatabaseHoweverTheUrlSpellsIt) {
+  const LoggingServer logging({"--lower-case-table-names=1"});
+  StoreUrl url = logging.url();
+  for (char& letter : url.database) letter = static_cast<char>(std::toupper(letter));
+  ASSERT_NE(url.database, logging.url().database);
+  const auto store = logging.Open(url, logging.Bell());
+  const auto feed = store->OpenChanges([](const TableName& table) { return table == "tasks"; });
+  const Status opened = feed->Open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  logging.Connect()->Ask("INSERT INTO tasks (handler, slice) VALUES ('noop', 5)");
+  const auto deadline = std::chrono::steady_clock::now() + seconds(5);
+  std::vector<Ring> heard;
+  while (heard.empty() && std::chrono::steady_clock::now() < deadline) {
+    auto rings = feed->Next();
+    ASSERT_TRUE(rings) << rings.error().message;
+    heard = std::move(*rings);
+  }
+  EXPECT_THAT(heard, ::testing::ElementsAre(Ring{kDefaultTable, {5}}));
 }
 
 TEST(BinlogFeedWithoutLog, SaysThatThereIsNone) {

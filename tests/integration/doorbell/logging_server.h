@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/store/mysql/store.h"
 #include "tests/support/private_mariadb.h"
@@ -15,8 +16,9 @@ namespace millrace::engine {
 
 class LoggingServer {
  public:
-  LoggingServer()
-      : server_({"--log-bin=bin", "--server-id=1", "--binlog-format=MIXED"}), database_(ServerOf(server_)) {
+  // `options` are the server's, beside those.
+  explicit LoggingServer(const std::vector<std::string>& options = {})
+      : server_(Options(options)), database_(ServerOf(server_)) {
     password_file_ = "/tmp/millrace-bell-" + std::to_string(server_.port());
     {
       std::ofstream file(password_file_);
@@ -35,12 +37,16 @@ class LoggingServer {
 
   PrivateMariadb& server() { return server_; }
   const std::string& database() const { return database_.url().database; }
+  const StoreUrl& url() const { return database_.url(); }
   const std::string& bell_password_file() const { return password_file_; }
   DoorbellAccount Bell() const { return {"bell", password_file_}; }
 
   std::unique_ptr<Store> Open(std::uint16_t port, std::optional<DoorbellAccount> doorbell) const {
     StoreUrl url = database_.url();
     url.port = port;
+    return Open(url, std::move(doorbell));
+  }
+  std::unique_ptr<Store> Open(const StoreUrl& url, std::optional<DoorbellAccount> doorbell) const {
     StoreOptions options;
     options.password_file = database_.password_file();
     options.doorbell = std::move(doorbell);
@@ -53,6 +59,12 @@ class LoggingServer {
   }
 
  private:
+  static std::vector<std::string> Options(const std::vector<std::string>& more) {
+    std::vector<std::string> options{"--log-bin=bin", "--server-id=1", "--binlog-format=MIXED"};
+    options.insert(options.end(), more.begin(), more.end());
+    return options;
+  }
+
   PrivateMariadb server_;
   TestDatabase database_;
   std::string password_file_;

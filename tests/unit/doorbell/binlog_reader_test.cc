@@ -120,6 +120,21 @@ TEST_F(BinlogReaderTest, AnotherTableOrDatabaseRingsNobody) {
   EXPECT_EQ(Read(Inserted(8, {{3, 0}})), std::nullopt) << "a number that was never told";
 }
 
+TEST_F(BinlogReaderTest, ADatabaseIsKnownByItsNameAsTheServerComparesNames) {
+  const auto all = [](const TableName&) { return true; };
+  BinlogReader exact("Shop", all);
+  BinlogReader any("Shop", all, BinlogReader::Case::Ignored);
+  const Bytes map = MapOf(9, "shop", "tasks");
+  const Bytes rows = Inserted(9, {{3, 0}});
+  exact.Read(map);
+  any.Read(map);
+  EXPECT_EQ(exact.Read(rows).ring, std::nullopt);
+  EXPECT_EQ(any.Read(rows).ring, (Ring{kDefaultTable, {3}}));
+  const Bytes elsewhere = Statement("other", "INSERT INTO SHOP.tasks (handler) VALUES ('noop')");
+  EXPECT_EQ(exact.Read(elsewhere).ring, std::nullopt);
+  EXPECT_EQ(any.Read(elsewhere).ring, Ring{});
+}
+
 TEST_F(BinlogReaderTest, ANumberMeansWhatItMeantLast) {
   Read(MapOf(9, "shop", "tasks"));
   Read(MapOf(9, "shop", "orders"));
