@@ -154,7 +154,8 @@ class TaskOperations {
   // Of at most kMaxBatchRows tasks, by their ids, those that are in a pool; in one view of the data.
   virtual Result<std::vector<TaskOutcome>> Outcomes(const TableName& table,
                                                     std::span<const std::uint64_t> ids) = 0;
-  // NotFound if no task has the key, by the ledger and by the waiting rows. Empty handler: any.
+  // Who has the key: the task that the ledger names, and where that holds no more (its time has passed, or it
+  // is lost) the first row of the table that waits with it. NotFound: nobody. Empty handler: any.
   virtual Result<TaskKey> Find(const TableName& table, const std::string& handler,
                                const std::string& key) = 0;
   virtual Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/utf8.h"
+#include "framework/store/sql/keys.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/task_store.h"
 #include "framework/store/sql/text.h"
@@ -84,6 +85,35 @@ bool MayHold(std::size_t pool, const TaskFilter& filter) {
   if (state == TaskState::Failed) return pool == 1;
   if (state == TaskState::Succeeded || state == TaskState::Cancelled) return pool == 2;
   return pool == 0;
+}
+
+// Who has a key by the ledger.
+struct KeyHolder {
+  std::optional<TaskKey> task;
+  bool holds = false;  // false: it did, until its time had passed, and whoever waits with the key may have it
+};
+
+// Of several handlers the one that was entered last. A task that a lossy failover took holds nothing.
+Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key) {
+  std::vector<LedgerKey> keys;
+  if (handler.empty()) {
+    BOOST_OUTCOME_TRYV(db.Query(
+        "SELECT handler FROM tasks_keys WHERE biz_key=? ORDER BY entered_at DESC LIMIT ?",
+        {key, std::uint64_t{kMaxBatchRows}}, [&](const Row& row) { keys.emplace_back(row.Text(1), key); }));
+  } else {
+    keys.emplace_back(handler, key);
+  }
+  BOOST_OUTCOME_TRY(entries, ReadEntries(db, keys, ""));
+  BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
+  KeyHolder former;
+  for (const LedgerKey& one : keys) {
+    const auto entry = entries.find(one);
+    if (entry == entries.end() || !entry->second.task) continue;
+    if (std::find(voided.begin(), voided.end(), one) == voided.end())
+      return KeyHolder{entry->second.task, true};
+    if (!former.task && entry->second.expired) former.task = entry->second.task;
+  }
+  return former;
 }
 
 constexpr const char* kAttemptColumns = "attempt,at,incarnation,kind,error_class,message";
@@ -280,16 +310,12 @@ Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {
 
 Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::string& handler,
                                         const std::string& key) {
+  BOOST_OUTCOME_TRY(ledger, FindHolder(db_, handler, key));
+  if (ledger.holds) return *ledger.task;
   std::optional<TaskKey> found;
   const std::string by_handler = handler.empty() ? "" : " AND handler=?";
   std::vector<Value> values{key};
   if (!handler.empty()) values.emplace_back(handler);
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=?" + by_handler +
-                                   " ORDER BY entered_at DESC LIMIT 1",
-                               Connection::Values(values), [&](const Row& row) {
-                                 const auto holder = ParseTableName(row.Text(1));
-                                 if (holder) found = TaskKey{*holder, row.Number(2)};
-                               }));
   // Of rows that nobody has entered yet no index knows the key: they are looked through, a part at a time.
   std::uint64_t end = 0;
   do {
@@ -305,6 +331,7 @@ Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::strin
                                    found = TaskKey{table, row.Number(1)};
                                  }));
   } while (!found && end > 0);
+  if (!found) found = ledger.task;
   if (found) return *found;
   return Fail(ErrorCode::NotFound, db_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
 }

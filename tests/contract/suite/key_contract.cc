@@ -53,6 +53,43 @@ TEST_P(StoreContract, OfTwoPlainInsertsWithOneKeyTheFirstStartedHasIt) {
   EXPECT_EQ(HolderFor(*this, first), Name(second));
 }
 
+TEST_P(StoreContract, AKeyIsFoundWithWhoeverHasItAndNotWithATwinThatWaits) {
+  const auto failed = Add({.handler = "a", .slice = 1, .biz_key = "k"});
+  Task task;
+  ASSERT_EQ(HolderFor(*this, failed, &task), "");
+  Settle({End(task, To::Failed)});
+  Add({.handler = "a", .slice = 1, .biz_key = "k"});
+  for (const char* handler : {"a", ""}) {
+    const auto found = operations().Find("tasks", handler, "k");
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->id, failed) << "handler '" << handler << "'";
+  }
+}
+
+TEST_P(StoreContract, AKeyWhoseEntryIsVoidIsFoundWithWhoWaitsForIt) {
+  const auto find = [&](const char* handler) {
+    const auto found = operations().Find("tasks", handler, "k");
+    return found ? found->id : 0;
+  };
+  const auto lost = SubmitKey(*this, "k", "a").ids[0];
+  ASSERT_TRUE(fixture().Remove("tasks", lost));
+  EXPECT_EQ(find("a"), 0U) << "a failover took it";
+  const auto other = SubmitKey(*this, "k", "b").ids[0];
+  const auto twin = Add({.handler = "a", .biz_key = "k"});
+  EXPECT_EQ(find("a"), twin);
+  EXPECT_EQ(find("b"), other);
+  EXPECT_EQ(find(""), other) << "of the handlers the one whose entry holds";
+  const auto kept = Add({.handler = "c", .slice = 1, .biz_key = "k"});
+  Task task;
+  ASSERT_EQ(HolderFor(*this, kept, &task), "");
+  Settle({End(task, To::Succeeded)});
+  EXPECT_EQ(find("c"), kept);
+  ASSERT_TRUE(fixture().ExpireKeys());
+  EXPECT_EQ(find("c"), kept) << "nobody else has it";
+  const auto next = Add({.handler = "c", .biz_key = "k"});
+  EXPECT_EQ(find("c"), next) << "it may have it";
+}
+
 TEST_P(StoreContract, KeysThatAreEnteredAreConfirmedAgain) {
   const auto id = SubmitKey(*this, "k").ids[0];
   Task task;
