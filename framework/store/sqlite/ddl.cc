@@ -5,12 +5,31 @@
 namespace millrace::engine::sqlite {
 namespace {
 
+// What was added to the checks since their first version: a table without it is one of ours as well. Each
+// stands within the brackets of a CHECK, so that it can be left out by itself.
+
+// julianday takes 30 February and 24 o'clock for days and hours. Ordered so that of most times the first
+// comparisons say all.
+std::string RealTime(const std::string& column) {
+  const auto part = [&](int from, int length) {
+    return "substr(" + column + "," + std::to_string(from) + "," + std::to_string(length) + ")";
+  };
+  return " AND typeof(" + column + ") = 'text' AND length(CAST(" + column + " AS BLOB)) = 26 AND " +
+         part(12, 2) + " <= '23' AND (" + part(9, 2) + " <= '28' OR " + part(9, 2) +
+         " <= substr('312831303130313130313031'," + part(6, 2) + " * 2 - 1,2) OR (" + part(6, 5) +
+         " = '02-29' AND " + part(1, 4) + " % 4 = 0 AND (" + part(3, 2) + " <> '00' OR " + part(1, 2) +
+         " % 4 = 0)))";
+}
+// A column's type is a wish: 3.7 stays what it is, compares with whole numbers, and equals none.
+std::string WholeNumber(const std::string& column) { return " AND typeof(" + column + ") = 'integer'"; }
+constexpr char kHandlerIsText[] = " AND typeof(handler) = 'text'";
+
 // One text form, so that the order of the texts is the order of the times.
 std::string TimeForm(const std::string& column) {
   return column +
          " GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
          ".[0-9][0-9][0-9][0-9][0-9][0-9]' AND julianday(" +
-         column + ") IS NOT NULL";
+         column + ") IS NOT NULL" + RealTime(column);
 }
 // GLOB and length look at a text up to its first zero byte.
 constexpr char kHandlerCheck[] =
@@ -22,7 +41,7 @@ constexpr char kObjectCheck[] =
 constexpr char kNow[] = "(strftime('%Y-%m-%d %H:%M:%f','now') || '000')";
 
 std::string CountCheck(const std::string& column) {
-  return "CHECK (" + column + " BETWEEN 0 AND " + std::to_string(kMaxCount) + ")";
+  return "CHECK (" + column + " BETWEEN 0 AND " + std::to_string(kMaxCount) + WholeNumber(column) + ")";
 }
 
 // SQLite reads a row from its beginning: what the statements look at comes before the texts, of which a long
@@ -35,12 +54,12 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          SliceDefault(slices) +
          "\n"
          "             CHECK (slice BETWEEN 0 AND " +
-         std::to_string(kMaxSlices - 1) +
+         std::to_string(kMaxSlices - 1) + WholeNumber("slice") +
          "),\n"
          "  state      INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0,2,3)),\n"
          "  handler    TEXT NOT NULL\n"
          "             CHECK (" +
-         kHandlerCheck +
+         kHandlerCheck + kHandlerIsText +
          "),\n"
          "  priority   INTEGER NOT NULL DEFAULT 5 CHECK (priority IN (0,1,2,3,4,5,6,7,8,9)),\n"
          "  run_at     TEXT NOT NULL DEFAULT " +
@@ -329,6 +348,33 @@ std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t
 std::string WithAnyJson(std::string create) {
   const std::size_t at = create.find(kObjectCheck);
   return at == std::string::npos ? create : create.erase(at, sizeof kObjectCheck - 1);
+}
+
+std::string WithFirstChecks(std::string create) {
+  for (const std::string& added : AddedToChecks()) {
+    const std::size_t at = create.find(added);
+    if (at != std::string::npos) create.erase(at, added.size());
+  }
+  return create;
+}
+
+std::vector<std::string> AddedToChecks() {
+  std::vector<std::string> all{kHandlerIsText};
+  for (const char* number : {"slice", "failures", "attempt", "crashes"}) all.push_back(WholeNumber(number));
+  for (const char* time : {"run_at", "expires_at"}) all.push_back(RealTime(time));
+  return all;
+}
+
+// One a line, indented by two spaces.
+std::vector<std::string> ColumnsOf(const std::string& create) {
+  std::vector<std::string> names;
+  for (std::size_t line = create.find("\n  "); line != std::string::npos;
+       line = create.find("\n  ", line + 1)) {
+    const std::size_t start = line + 3;
+    if (create[start] < 'a' || create[start] > 'z') continue;
+    names.push_back(create.substr(start, create.find(' ', start) - start));
+  }
+  return names;
 }
 
 std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slices) {

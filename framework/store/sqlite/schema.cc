@@ -94,7 +94,7 @@ Status CheckOurs(Session& db, const TableInfo& info) {
 }
 
 // To version 3. Running rows keep their claimers, so that they are rescued. Older checks let bytes behind a
-// zero one, and any number, through.
+// zero one, and any number, through; and times that there are not, which stay.
 Status MakeTableAnew(Session& db, const TableInfo& info, const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRYV(CheckOurs(db, info));
   UpgradeStep step{.table = info.table};
@@ -102,14 +102,16 @@ Status MakeTableAnew(Session& db, const TableInfo& info, const UpgradeCalls& cal
   step.rows = rows;
   calls.step(step);
   SchemaObject object = TaskTableObjects(info.table, info.slices).front();
-  object.create = WithAnyJson(object.create);
+  object.create = WithFirstChecks(WithAnyJson(object.create));
   const std::string same =
-      "id,slice,state,priority,run_at,params,biz_key,batch,cancel,last_error,progress,created_at,updated_at";
-  const std::string most = ", " + std::to_string(kMaxCount) + ")";
+      "id,state,priority,run_at,params,biz_key,batch,cancel,last_error,progress,created_at,updated_at";
+  const auto most = [](const std::string& count) {
+    return ",CAST(min(" + count + ", " + std::to_string(kMaxCount) + ") AS INTEGER)";
+  };
   BOOST_OUTCOME_TRYV(MakeAnew(
-      db, object, same + ",handler,attempt,failures,crashes,claimed_by,claimed_at",
-      same + ",substr(handler, 1, length(handler)),min(attempt" + most + ",min(failures" + most +
-          ",min(crashes" + most +
+      db, object, same + ",slice,handler,attempt,failures,crashes,claimed_by,claimed_at",
+      same + ",CAST(slice AS INTEGER),substr(handler, 1, length(handler))" + most("attempt") +
+          most("failures") + most("crashes") +
           ",CASE WHEN state=2 THEN coalesce((SELECT i.number FROM millrace_incarnations i WHERE "
           "i.id=t.claimed_by), " +
           std::to_string(sql::kForgotten) + ") ELSE 0 END,coalesce(claimed_at, '" + kNeverClaimed + "')"));

@@ -50,6 +50,39 @@ TEST_P(StoreContract, ConstraintsRefuseWhatCannotBe) {
   EXPECT_TRUE(fixture().Insert("tasks", {.params = "{\"x\":\"" + std::string(kMaxParams - 8, 'x') + "\"}"}));
 }
 
+TEST_P(SqlStoreContract, ConstraintsRefuseTimesThatThereAreNot) {
+  const auto client = sql().NewClient();
+  const auto takes = [&](const std::string& run_at) {
+    return client->Run("INSERT INTO tasks (handler,params,run_at) VALUES ('noop','{}','" + run_at + "')")
+        .has_value();
+  };
+  for (const char* day : {"2026-02-28", "2024-02-29", "2000-02-29", "2026-01-31", "2026-04-30", "2026-12-31"})
+    EXPECT_TRUE(takes(day + std::string(" 23:59:59.999999"))) << day;
+  for (const char* day :
+       {"2026-02-29", "2026-02-30", "2100-02-29", "2026-04-31", "2026-11-31", "2026-01-32", "2026-13-01"})
+    EXPECT_FALSE(takes(day + std::string(" 10:00:00.000000"))) << day;
+  EXPECT_FALSE(takes("2026-02-10 24:00:00.000000"));
+  EXPECT_FALSE(takes("2026-02-10 25:00:00.000000"));
+  const auto expires = client->Run(
+      "INSERT INTO tasks (handler,params,expires_at) VALUES ('noop','{}','2199-02-30 10:00:00.000000')");
+  EXPECT_FALSE(expires);
+}
+
+// The servers round, or refuse them by the column's type.
+TEST_P(SqlStoreContract, ConstraintsRefuseNumbersThatAreNotWhole) {
+  if (GetParam().name != "sqlite") return;
+  const auto client = sql().NewClient();
+  for (const char* column : {"slice", "priority", "failures", "attempt", "crashes"}) {
+    const auto insert = [&](const char* value) {
+      return client->Run(std::string("INSERT INTO tasks (handler,params,") + column +
+                         ") VALUES ('noop','{}'," + value + ")");
+    };
+    EXPECT_FALSE(insert("1.5")) << column;
+    EXPECT_TRUE(insert("2.0")) << column;
+    EXPECT_TRUE(insert("'3'")) << column;
+  }
+}
+
 TEST_P(StoreContract, DueMapNamesEachGroupOnceInOrderWithItsEarliestRow) {
   const WallTime now = Now();
   Add({.handler = "b", .slice = 2, .run_at = now - hours(1)});

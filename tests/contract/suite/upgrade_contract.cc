@@ -313,11 +313,18 @@ TEST_P(UpgradeContract, RowsThatOlderChecksLetThroughBecomeWhatTheyWereMeantToBe
   } else {
     Run("PRAGMA ignore_check_constraints=ON");
     Run("INSERT INTO tasks (handler,params,attempt) VALUES (CAST(X'6E6F6F7000' AS TEXT),'{}',4294967295)");
+    Run("INSERT INTO tasks (handler,params,slice,failures,run_at) VALUES "
+        "('odd','{}',2.5,1.5,'2026-02-30 24:00:00.000000')");
   }
   auto was = Upgrade();
   ASSERT_TRUE(was) << was.error().message;
   EXPECT_EQ(Ask("SELECT handler FROM tasks WHERE handler='noop'"), "noop");
-  EXPECT_EQ(Ask("SELECT attempt FROM tasks"), std::to_string(kMaxCount));
+  EXPECT_EQ(Ask("SELECT attempt FROM tasks WHERE handler='noop'"), std::to_string(kMaxCount));
+  ExpectClean();
+  if (GetParam().name == "sqlite") {
+    EXPECT_EQ(Ask("SELECT slice||' '||failures||' '||run_at FROM tasks WHERE handler='odd'"),
+              "2 1 2026-02-30 24:00:00.000000");
+  }
 }
 
 TEST_P(UpgradeContract, AProgramOfTheOlderVersionCanNotRegisterAnyMore) {
