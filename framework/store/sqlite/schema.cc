@@ -76,14 +76,20 @@ Status UpgradeShard(Session& db) {
 // What somebody else has put on the table goes with it.
 Status CheckOurs(Session& db, const TableInfo& info) {
   std::set<std::string> ours;
-  for (const SchemaObject& object : TaskTableObjects(info.table, info.slices)) ours.insert(object.name);
+  const auto objects = TaskTableObjects(info.table, info.slices);
+  for (const SchemaObject& object : objects) ours.insert(object.name);
+  for (const std::string& column : ColumnsOf(objects.front().create)) ours.insert("column " + column);
   std::string others;
+  // Foreign keys by the table that has them; names of tables are the same in capitals.
   auto rows = db.Select(
-      "SELECT type, name FROM sqlite_master WHERE tbl_name=? AND type IN ('index','trigger') AND sql IS NOT "
-      "NULL",
+      "SELECT type, name, name FROM sqlite_master WHERE tbl_name=?1 AND type IN ('index','trigger') AND sql "
+      "IS NOT NULL "
+      "UNION ALL SELECT 'column', name, 'column ' || name FROM pragma_table_xinfo(?1) "
+      "UNION ALL SELECT DISTINCT 'foreign key of', m.name, '' FROM sqlite_master m, "
+      "pragma_foreign_key_list(m.name) f WHERE m.type='table' AND (m.name=?1 OR lower(f.\"table\")=?1)",
       info.table);
   while (rows.Next()) {
-    if (!ours.contains(rows.Text(1)))
+    if (!ours.contains(rows.Text(2)))
       others += (others.empty() ? "" : ", ") + rows.Text(0) + " " + rows.Text(1);
   }
   if (rows.error()) return Fail(*rows.error());

@@ -273,7 +273,20 @@ TEST_P(UpgradeContract, WhatSomebodyElseHasPutOnATableIsNamedAndKept) {
   EXPECT_NE(refused.error().message.find("index mine"), std::string::npos) << refused.error().message;
   EXPECT_EQ(Ask("SELECT MAX(version) FROM millrace_schema"), "2") << "the older program works on";
   if (!client().Run("DROP INDEX mine ON tasks")) Run("DROP INDEX mine");
-  EXPECT_TRUE(Upgrade());
+  Run("ALTER TABLE tasks ADD COLUMN tenant INTEGER");
+  Run("CREATE TABLE notes (id INTEGER PRIMARY KEY, task " +
+      std::string(GetParam().name == "sqlite" ? "INTEGER" : "BIGINT UNSIGNED") +
+      ", CONSTRAINT of_task FOREIGN KEY (task) REFERENCES tasks (id))");
+  refused = Upgrade();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Conflict);
+  for (const char* mine : {"column tenant", "foreign key of"})
+    EXPECT_NE(refused.error().message.find(mine), std::string::npos) << refused.error().message;
+  EXPECT_EQ(Ask("SELECT MAX(version) FROM millrace_schema"), "2");
+  Run("DROP TABLE notes");
+  Run("ALTER TABLE tasks DROP COLUMN tenant");
+  const auto upgraded = Upgrade();
+  EXPECT_TRUE(upgraded) << upgraded.error().message;
 }
 
 TEST_P(UpgradeContract, TheFirstVersionIsUpgradedAlike) {
