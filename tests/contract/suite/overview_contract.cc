@@ -120,6 +120,30 @@ TEST_P(StoreContract, AnOverviewSaysWhereItDidNotLook) {
   }
 }
 
+// More parts than a statement of SQLite may have: 100 urgencies leave room for ten slices in each.
+TEST_P(StoreContract, AnOverviewCountsWhatStandsInThousandsOfSlices) {
+  constexpr std::uint32_t kSlices = 5'200;
+  made_ = GetParam().make({.tables = 1, .slices = kSlices});
+  Begin(*made_);
+  std::vector<NewTask> tasks(kSlices, NewTask{.handler = "a", .delay = hours(1)});
+  for (std::uint32_t slice = 0; slice < kSlices; ++slice) tasks[slice].slice = slice;
+  const auto added = operations().Submit("tasks", tasks);
+  ASSERT_TRUE(added) << added.error().message;
+  for (int priority = 0; priority < 10; ++priority) {
+    for (std::uint32_t failures = 0; failures < 10; ++failures)
+      Add({.handler = "a",
+           .slice = 0,
+           .priority = priority,
+           .run_at = Now() + hours(1),
+           .failures = failures});
+  }
+  Add({.handler = "b", .slice = 1});
+  const auto all = Overview(*this);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.at("a").waiting, (Counted{kSlices + 100, false}));
+  EXPECT_EQ(all.at("b").waiting, (Counted{1, false}));
+}
+
 TEST_P(StoreContract, AnOverviewOfNothingIsEmpty) {
   EXPECT_TRUE(Overview(*this).empty());
   const FailedOverview failed = Failures(*this);
