@@ -13,6 +13,7 @@
 #include "coordinator/app/command/shards.h"
 #include "coordinator/app/command/stop_signals.h"
 #include "coordinator/app/schedule/schedule_book.h"
+#include "coordinator/app/status/ended_rates.h"
 #include "coordinator/app/status/status_report.h"
 #include "framework/worker/worker_id.h"
 
@@ -35,17 +36,6 @@ constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 bool ProcessGone(const Incarnation& incarnation) {
   return incarnation.host == HostName() && kill(static_cast<pid_t>(incarnation.pid), 0) != 0 &&
          errno == ESRCH;
-}
-
-using Ended = std::map<std::string, std::uint64_t>;  // by task type
-
-Ended EndedOf(const std::map<std::string, ShardFacts>& shards) {
-  Ended ended;
-  for (const auto& [name, shard] : shards) {
-    for (const TaskTotals& total : shard.totals)
-      ended[total.handler] += total.succeeded + total.cancelled + total.failed;
-  }
-  return ended;
 }
 
 // One shard, with what was seen of its workers. One thread.
@@ -212,7 +202,6 @@ class StatusReader {
   void Watch(StatusFacts& facts);
   void AskPlugins(StatusFacts& facts);
   void NoteAway(ShardFacts& shard, const Status& read);
-  void SetRates(StatusFacts& facts);
 
   CommonFlags common_;
   Settings settings_;
@@ -222,8 +211,7 @@ class StatusReader {
   std::unique_ptr<PluginSet> plugins_;  // null: they could not be loaded so far
   std::unique_ptr<ClusterClient> client_;
   std::optional<Error> away_;
-  Ended before_;
-  std::optional<BootTime> before_at_;
+  EndedRates rates_;
 };
 
 void StatusReader::NoteAway(ShardFacts& shard, const Status& read) {
@@ -316,7 +304,7 @@ void StatusReader::ReadCluster(StatusFacts& facts) {
 
 // Looks on until the sample is over and every beat has moved, or has stood still for longer than it may.
 void StatusReader::Watch(StatusFacts& facts) {
-  const BootTime began = *before_at_;
+  const BootTime began = *rates_.last();
   const auto certain = [&](BootTime now) {
     return std::all_of(looks_.begin(), looks_.end(), [&](const auto& look) {
       return !facts.shards.at(look.first).error.empty() || look.second.Decided(now);
@@ -336,22 +324,6 @@ void StatusReader::Watch(StatusFacts& facts) {
     if (!shard.error.empty()) continue;
     NoteAway(shard, look.ReadTotals(shard));
   }
-}
-
-void StatusReader::SetRates(StatusFacts& facts) {
-  const BootTime now = BootClock::now();
-  Ended ended = EndedOf(facts.shards);
-  if (before_at_ && now > *before_at_) {
-    facts.window = now - *before_at_;
-    const double seconds = std::chrono::duration<double>(*facts.window).count();
-    for (const auto& [handler, count] : ended) {
-      // People take tasks out of the failed pool.
-      const std::uint64_t before = before_.contains(handler) ? before_.at(handler) : 0;
-      if (count > before) facts.ended[handler] = static_cast<double>(count - before) / seconds;
-    }
-  }
-  before_ = std::move(ended);
-  before_at_ = now;
 }
 
 // Only of interest where something is stuck, and costs opening every plugin: once, however long it is
@@ -388,10 +360,10 @@ StatusFacts StatusReader::Read(bool alone) {
   ReadSchedules(facts);
   const bool by_beats = !facts.cluster || !facts.cluster->unreached.empty();
   if (alone && by_beats && workers && sample_ > Micros(0)) {
-    SetRates(facts);
+    rates_.Look(facts, BootClock::now());
     Watch(facts);
   }
-  if (!alone || before_at_) SetRates(facts);
+  if (!alone || rates_.last()) rates_.Look(facts, BootClock::now());
   if (by_beats) {
     std::map<std::string, WorkerFacts> seen;
     for (const auto& [name, look] : looks_) {
