@@ -37,17 +37,26 @@ struct TreeWrite {
   std::int32_t version = -1;  // Check, Set, Remove; -1: any
 };
 
+// The bounds of one write. Larger ones fail as a lost connection at the servers' limit of about 1 MB, again
+// and again.
+inline constexpr std::size_t kMostWrites = 200;
+inline constexpr std::size_t kMostBytes = 256 * 1024;  // of data
+// Of one that a person asks for, seldom, and that can't be divided: as much as the servers' limit leaves
+// beside the paths.
+inline constexpr std::size_t kMostBytesAtOnce = 960 * 1024;
+
 struct TreeRequest {
   enum class Kind {
     Get,    // one node
     List,   // the names of a node's children
-    Write,  // all of `writes`, or none: at most 200 of them and 256 KB of data
+    Write,  // all of `writes`, or none: at most 200 of them and `most_bytes` of data
   };
   Kind kind = Kind::Get;
   std::string path = {};  // Get, List
   // Get, List: a TreeEvent for the next change, which is also the making of a node that is not there.
   bool watch = false;
   std::vector<TreeWrite> writes = {};
+  std::size_t most_bytes = kMostBytes;
 };
 
 enum class TreeStatus {
@@ -88,10 +97,6 @@ const char* ToString(TreeStatus status);
 // Absolute, without an empty part or a slash at its end; `/` is one.
 bool IsPath(const std::string& path);
 
-// The bounds of one write. Larger ones fail as a lost connection at the servers' limit of about 1 MB, again
-// and again.
-inline constexpr std::size_t kMostWrites = 200;
-inline constexpr std::size_t kMostBytes = 256 * 1024;  // of data
 std::size_t BytesOf(const std::vector<TreeWrite>& writes);
 
 }  // namespace millrace::engine

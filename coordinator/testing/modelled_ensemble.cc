@@ -158,8 +158,11 @@ void ModelledEnsemble::Perform(std::uint64_t id, Connection& connection, Session
 void ModelledEnsemble::Write(std::uint64_t id, Connection& connection, Session& session,
                              const TreeRequest& request) {
   TreeChanges changes;
-  TreeReply reply =
-      head_.Apply(request.writes, connection.session, static_cast<std::int64_t>(log_.size()) + 1, changes);
+  TreeReply reply{.status = TreeStatus::Invalid};
+  if (BytesOf(request.writes) <= request.most_bytes) {
+    reply =
+        head_.Apply(request.writes, connection.session, static_cast<std::int64_t>(log_.size()) + 1, changes);
+  }
   if (reply.status != TreeStatus::Ok) {
     Deliver(id, {.kind = ServerMessage::Kind::Reply, .reply = std::move(reply)});
     return;

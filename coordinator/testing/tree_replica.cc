@@ -12,7 +12,7 @@ bool IsCreate(TreeWrite::Kind kind) {
 }
 
 bool IsTaken(const std::vector<TreeWrite>& writes) {
-  return !writes.empty() && writes.size() <= kMostWrites && BytesOf(writes) <= kMostBytes;
+  return !writes.empty() && writes.size() <= kMostWrites && BytesOf(writes) <= kMostBytesAtOnce;
 }
 
 const char* VerbOf(TreeWrite::Kind kind) {

@@ -107,9 +107,10 @@ Result<std::vector<std::string>> ClusterClient::List(const std::string& path) {
   return Failed(reply);
 }
 
-Status ClusterClient::Write(std::vector<TreeWrite> writes) {
+Status ClusterClient::Write(std::vector<TreeWrite> writes, std::size_t most_bytes) {
   TreeRequest request{TreeRequest::Kind::Write};
   request.writes = std::move(writes);
+  request.most_bytes = most_bytes;
   const TreeReply reply = Ask(request);
   if (reply.status == TreeStatus::Ok) return {};
   if (reply.status != TreeStatus::Lost) return Failed(reply);

@@ -35,7 +35,7 @@ class ClusterClient {
   // Empty where there is no such node.
   Result<std::vector<std::string>> List(const std::string& path);
   // Conflict: a check or version failed, or a node exists; NotFound; Unknown: the connection was lost.
-  Status Write(std::vector<TreeWrite> writes);
+  Status Write(std::vector<TreeWrite> writes, std::size_t most_bytes = kMostBytes);
   // Makes the node or sets its data, whoever else does; a fixed node above it that has vanished is made
   // again.
   Status Put(const std::string& path, const std::string& data);

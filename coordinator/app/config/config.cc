@@ -182,6 +182,7 @@ Status ValidatePart(const ConfigOptions& options) {
   BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
   if (options.value.empty()) return Fail(ErrorCode::Invalid, "value is required: JSON, @FILE or -");
   BOOST_OUTCOME_TRY(value, ReadValue(options.value));
+  BOOST_OUTCOME_TRYV(CheckSize(part, value));
   BOOST_OUTCOME_TRYV(ValidateConfigPart(part, value));
   if (part != "shards" || options.offline) return {};
   BOOST_OUTCOME_TRY(settings, ResolveSettings(options.common, Variable, kDefaultStore));

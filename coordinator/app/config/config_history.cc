@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
@@ -17,37 +19,50 @@ Status MakeFolder(ClusterClient& client, const std::string& part) {
   return client.Put(HistoryFolder(part), "");
 }
 
+// What stands there now, as the cluster was made or as it was set by other means while nobody led: kept for a
+// rollback. It goes first and by itself, since one write has no room for two texts and the notes of both; if
+// the change fails then, no more was done than a leader would have.
+Status NotePresent(ClusterClient& client, const ConfigNode& node) {
+  if (!node.version) return {};
+  const std::string name = HistoryName(*node.version);
+  BOOST_OUTCOME_TRY(note, client.Get(HistoryFolder(node.part) + "/" + name));
+  const auto change = note ? ReadChange(name, note->data) : std::nullopt;
+  if (change && change->text == node.text) return {};
+  std::vector<std::string> stale;  // of a node that was there before this one
+  if (note) stale.push_back(name);
+  auto writes =
+      NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, std::move(stale));
+  writes.insert(writes.begin(), {TreeWrite::Kind::Check, PathOf(node.part), "", *node.version});
+  if (BytesOf(writes) > kMostBytesAtOnce) {
+    PrintNote("note: version " + std::to_string(*node.version) + " of config/" + node.part +
+              " is too large for the history: there is no way back to it");
+    return {};
+  }
+  return client.Write(std::move(writes), kMostBytesAtOnce);
+}
+
 std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change,
-                              const std::vector<std::string>& noted, bool present_is_noted) {
+                              const std::vector<std::string>& noted) {
   std::vector<TreeWrite> writes;
   if (node.version) {
     writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), change.text, *node.version});
   } else {
     writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), change.text});
   }
-  // As the cluster was made, or set by other means while nobody led: kept for a rollback.
-  if (node.version && !present_is_noted) {
-    const std::string name = HistoryName(*node.version);
-    std::vector<std::string> stale;  // of a node that was there before this one
-    if (std::binary_search(noted.begin(), noted.end(), name)) stale.push_back(name);
-    const auto before =
-        NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, std::move(stale));
-    writes.insert(writes.end(), before.begin(), before.end());
-  }
-  const auto after = NoteChange(node.part, change, noted);
-  writes.insert(writes.end(), after.begin(), after.end());
+  const auto note = NoteChange(node.part, change, noted);
+  writes.insert(writes.end(), note.begin(), note.end());
   return writes;
 }
 
-Result<bool> IsNoted(ClusterClient& client, const ConfigNode& node) {
-  if (!node.version) return false;
-  const std::string name = HistoryName(*node.version);
-  BOOST_OUTCOME_TRY(note, client.Get(HistoryFolder(node.part) + "/" + name));
-  const auto change = note ? ReadChange(name, note->data) : std::nullopt;
-  return change && change->text == node.text;
-}
-
 }  // namespace
+
+Status CheckSize(const std::string& part, const std::string& text) {
+  if (text.size() <= kLongestPart) return {};
+  return Fail(ErrorCode::Invalid,
+              "config/" + part + ": the document has " + WithCommas(text.size()) +
+                  " bytes, and a part takes at most " + WithCommas(kLongestPart) +
+                  ": leave out what is as the defaults are; comments and spaces count, too");
+}
 
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
                                const std::string& by, std::optional<std::int32_t> restores) {
@@ -55,9 +70,11 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
   const std::int32_t next = node.version ? *node.version + 1 : 0;
   const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
   for (int i = 0; i < kWriteTries; ++i) {
-    BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
-    BOOST_OUTCOME_TRY(present_is_noted, IsNoted(client, node));
-    Status done = client.Write(Writes(node, change, noted, present_is_noted));
+    Status done = NotePresent(client, node);
+    if (done) {
+      BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
+      done = client.Write(Writes(node, change, noted), kMostBytesAtOnce);
+    }
     if (done) return next;
     const ErrorCode code = done.error().code;
     if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());

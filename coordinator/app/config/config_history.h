@@ -20,6 +20,13 @@ struct ConfigNode {
   std::int64_t made = 0;                // the transaction that made the node
 };
 
+// ZooKeeper takes a text and its note in the history in one write, where a note has each quote and line break
+// as two characters.
+inline constexpr std::size_t kLongestPart = kMostBytesAtOnce / 3 - 20 * 1024;
+
+// Invalid, with both sizes, for a text that is longer.
+Status CheckSize(const std::string& part, const std::string& text);
+
 // Sets the part and notes the change, both or neither. Conflict, with what to do, if somebody else has
 // changed it since `node` was read. The new version. `restores`: of a rollback, the version that it restores.
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,

@@ -190,6 +190,7 @@ Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, con
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     return Fail(ErrorCode::Invalid, "config/" + node.part + ": there is no text; write {} to set nothing");
   }
+  BOOST_OUTCOME_TRYV(CheckSize(node.part, text));
   BOOST_OUTCOME_TRYV(
       CheckWhole(cluster, node.part, text, change.assembled ? LineNumbers::Untold : LineNumbers::Told));
   if (node.part == "shards" && !change.offline) {

@@ -25,7 +25,8 @@ std::string Fault(const TreeRequest& request) {
     if (!IsPath(write.path)) return kNoPath;
   }
   if (request.writes.size() > kMostWrites) return "more than " + std::to_string(kMostWrites) + " writes";
-  if (BytesOf(request.writes) > kMostBytes) return "more than " + std::to_string(kMostBytes) + " bytes";
+  if (BytesOf(request.writes) > request.most_bytes)
+    return "more than " + std::to_string(request.most_bytes) + " bytes";
   return "";
 }
 

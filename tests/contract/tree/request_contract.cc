@@ -175,6 +175,10 @@ TEST_P(TreeContract, TheLargestWritesAreTaken) {
   const std::string large(256 * 1024, 'x');
   ASSERT_EQ(session_->Perform(Write({Create("/large", large)})).status, TreeStatus::Ok);
   EXPECT_EQ(session_->Perform(Get("/large")).node.data, large);
+  TreeRequest larger = Write({Create("/larger", std::string(960 * 1024, 'x'))});
+  larger.most_bytes = kMostBytesAtOnce;
+  ASSERT_EQ(session_->Perform(larger).status, TreeStatus::Ok);
+  EXPECT_EQ(session_->Perform(Get("/larger")).node.data.size(), 960u * 1024);
   std::vector<TreeWrite> many{Create("/many")};
   for (int i = 1; i < 200; ++i) many.push_back(Create("/many/" + std::to_string(1000 + i)));
   ASSERT_EQ(session_->Perform(Write(many)).status, TreeStatus::Ok);

@@ -15,6 +15,7 @@ namespace millrace::engine::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -81,6 +82,54 @@ TEST_F(ClusterCommandTest, ARollbackGoesFurtherBackEachTimeWhateverAPersonPutInt
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.output, HasSubstr("no earlier version"));
   EXPECT_EQ(Ask("config set engine ''").exit_code, 2);
+}
+
+// So many task types, in a text of about 120 bytes for each.
+std::string TypesInAll(int count, const std::string& timeout) {
+  std::string text = "{";
+  for (int i = 0; i < count; ++i) {
+    text += std::string(i == 0 ? "" : ",") + "\n\"type_" + std::to_string(1000 + i) + R"(": {"timeout": ")" +
+            timeout + R"(", "concurrency": 8, "retry": {"max_failures": 4, "jitter": 0.1}, "keep": "7d"})";
+  }
+  return text + "\n}";
+}
+
+TEST_F(ClusterCommandTest, ALargePartIsSetChangedAndRolledBack) {
+  const std::string text = TypesInAll(2600, "5m");
+  ASSERT_GT(text.size(), 256U * 1024);
+  std::ofstream(folder_ + "/large.json") << text;
+  std::ofstream(folder_ + "/other.json") << TypesInAll(2600, "6m");
+  ProcessResult set = Ask("config set handlers @large.json");
+  EXPECT_EQ(set.exit_code, 0) << set.output;
+  set = Ask("config set handlers @other.json");
+  EXPECT_EQ(set.exit_code, 0) << set.output;
+  set = Ask("config rollback handlers");
+  EXPECT_EQ(set.exit_code, 0) << set.output;
+  EXPECT_EQ(Look("/config/handlers").data, text);
+}
+
+TEST_F(ClusterCommandTest, ALargePartThatWasSetByHandIsChangedAndRolledBackTo) {
+  const std::string text = TypesInAll(1800, "5m");
+  Type(Set("/config/handlers", text));
+  std::ofstream(folder_ + "/other.json") << TypesInAll(1800, "6m");
+  ProcessResult set = Ask("config set handlers @other.json");
+  EXPECT_EQ(set.exit_code, 0) << set.output;
+  set = Ask("config rollback handlers");
+  EXPECT_EQ(set.exit_code, 0) << set.output;
+  EXPECT_EQ(Look("/config/handlers").data, text);
+}
+
+TEST_F(ClusterCommandTest, APartThatIsTooLargeIsRefusedWithBothSizes) {
+  const std::string text = TypesInAll(3000, "5m");
+  std::ofstream(folder_ + "/large.json") << text;
+  for (const char* command : {"config set handlers @large.json", "config validate handlers @large.json"}) {
+    const ProcessResult refused = Ask(command);
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output,
+                ContainsRegex("config/handlers: the document has 3[0-9]{2},[0-9]{3} bytes, and a "
+                              "part takes at most 307,200:"));
+  }
+  EXPECT_EQ(Look("/config/handlers").version, 0);
 }
 
 TEST_F(ClusterCommandTest, ConfigIsSetOnlyIfItIsAsItWas) {
