@@ -47,6 +47,19 @@ std::map<std::string, std::string> LeavesOf(const std::string& part, const std::
   return leaves;
 }
 
+// The value at the keys, made where it is not there; nullptr where it would lie under what is no object. A
+// key that is a number is a key all the same: a JSON pointer would take it for the place in a list, and make
+// one of that length.
+ordered_json* PlaceFor(ordered_json& document, const std::vector<std::string>& keys) {
+  ordered_json* place = &document;
+  for (const std::string& key : keys) {
+    if (place->is_null()) *place = ordered_json::object();
+    if (!place->is_object()) return nullptr;
+    place = &(*place)[key];
+  }
+  return place;
+}
+
 }  // namespace
 
 ordered_json AsJson(const std::string& text) {
@@ -82,11 +95,9 @@ Result<std::string> WithValue(const std::string& text, const ConfigKey& key, con
   if (key.whole()) return value;
   BOOST_OUTCOME_TRY(document, DocumentOf(key.part(), text));
   BOOST_OUTCOME_TRYV(CheckValue(key, value));
-  try {
-    document[PointerTo(key.Keys(document))] = AsJson(value);
-  } catch (const ordered_json::exception&) {
-    return Fail(ErrorCode::Invalid, key.text() + " lies under a value that is no object");
-  }
+  ordered_json* place = PlaceFor(document, key.Keys(document));
+  if (place == nullptr) return Fail(ErrorCode::Invalid, key.text() + " lies under a value that is no object");
+  *place = AsJson(value);
   return JsonText(document, 2);
 }
 

@@ -31,6 +31,21 @@ TEST(ConfigDocumentTest, WhatIsNotSetIsNotTakenOut) {
   EXPECT_FALSE(WithoutValue("[1]", Key("handlers.noop")));
 }
 
+TEST(ConfigDocumentTest, AKeyOfDigitsIsAKeyAndNoPlaceInAList) {
+  const auto set = WithValue("{}", Key("handlers.pay.options.limits.3"), "50");
+  ASSERT_TRUE(set);
+  EXPECT_EQ(AsJson(*set), AsJson(R"({"pay":{"options":{"limits":{"3":50}}}})"));
+  EXPECT_EQ(AsJson(*WithoutValue(*set, Key("handlers.pay.options.limits.3"))),
+            AsJson(R"({"pay":{"options":{"limits":{}}}})"));
+  EXPECT_EQ(AsJson(*WithValue(R"({"pay":{"options":null}})", Key("handlers.pay.options.4000000000"), "1")),
+            AsJson(R"({"pay":{"options":{"4000000000":1}}})"));
+  const auto list =
+      WithValue(R"({"pay":{"retry":{"delays":["1m"]}}})", Key("handlers.pay.retry.delays.0"), "2m");
+  ASSERT_FALSE(list) << "a list is one value";
+  EXPECT_EQ(list.error().code, ErrorCode::Invalid);
+  EXPECT_THAT(list.error().message, HasSubstr("lies under a value that is no object"));
+}
+
 TEST(ConfigDocumentTest, AValueWithAKeyTwiceIsRefused) {
   const auto twice = WithValue("{}", Key("handlers.noop"), R"({"retry":{"jitter":0.1,"jitter":0.2}})");
   ASSERT_FALSE(twice);
