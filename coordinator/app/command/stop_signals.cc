@@ -3,14 +3,26 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 
 namespace millrace::engine {
 namespace {
 
-volatile std::sig_atomic_t seen = 0;
+// Signals may come to several threads at once.
+std::atomic<int> seen{0};
+std::atomic<BootTime::rep> first{0};  // when the first came, since the clock's epoch; 0: none has
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<BootTime::rep>::is_always_lock_free,
+              "a signal handler waits for no lock");
 
-void Note(int) { seen = seen + 1; }
+void Note(int) {
+  const int error = errno;
+  const BootTime::rep now = BootClock::now().time_since_epoch().count();
+  BootTime::rep before = 0;
+  if (first.compare_exchange_strong(before, now) || now - before >= kOneStop.count()) ++seen;
+  errno = error;
+}
 
 }  // namespace
 
@@ -26,7 +38,7 @@ void CatchStopSignals() {
   if (inherited.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
-int StopSignalsSeen() { return seen; }
+int StopSignalsSeen() { return seen.load(); }
 
 void RestUnlessStopped(Micros time) {
   const BootTime end = BootClock::now() + time;

@@ -6,6 +6,11 @@
 
 namespace millrace::engine {
 
+// One event often sends several: systemd's SendSIGHUP= a SIGHUP right after SIGTERM, a terminal that closes
+// one by its shell and one by the system. Those within so long of the first are the same wish, and not
+// counted.
+inline constexpr Micros kOneStop = std::chrono::milliseconds(300);
+
 // From now on they are counted instead of ending the process; SIGHUP stays ignored where it is (nohup).
 void CatchStopSignals();
 int StopSignalsSeen();

@@ -13,24 +13,43 @@ namespace {
 
 constexpr Micros kLookEvery = std::chrono::milliseconds(50);
 
-// The first signal asks for an end in good order, the second for one now. `seen`: those that were carried
-// out.
-void StopOnSignals(Worker& worker, int& seen) {
-  if (StopSignalsSeen() > 0 && seen == 0) {
-    seen = 1;
-    worker.Stop();
-    PrintNote("stopping: what runs is finished or given back; once more to give everything back now");
+// The first signal asks for an end in good order, the next one that comes after that is heard for one now:
+// what came before, while the process was still about to begin, was impatience with the first.
+class StopWishes {
+ public:
+  // Whether it is asked to stop.
+  bool Follow(Worker& worker) {
+    const int seen = StopSignalsSeen();
+    if (seen == 0) return false;
+    const BootTime now = BootClock::now();
+    if (!heard_) {
+      heard_ = now;
+      carried_out_ = seen;
+      worker.Stop();
+      PrintNote("stopping: what runs is finished or given back");
+    }
+    if (!at_once_ && seen > carried_out_) {
+      at_once_ = told_ = true;
+      worker.StopNow();
+      PrintNote("giving everything back now");
+    }
+    if (!told_ && now - *heard_ >= kOneStop) {  // before, it would not count
+      told_ = true;
+      PrintNote("stop it once more to give everything back now");
+    }
+    return true;
   }
-  if (StopSignalsSeen() > 1 && seen == 1) {
-    seen = 2;
-    worker.StopNow();
-    PrintNote("giving everything back now");
-  }
-}
+
+ private:
+  std::optional<BootTime> heard_;  // the first one
+  int carried_out_ = 0;            // with it
+  bool told_ = false;
+  bool at_once_ = false;
+};
 
 // Until the worker ends, or until its environment says that it must not work.
 Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervision& supervision) {
-  int signals = 0;
+  StopWishes wishes;
   bool leaves = false;
   Status good;
   while (true) {
@@ -38,10 +57,10 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervis
       BOOST_OUTCOME_TRYV(good);
       return *end;
     }
-    StopOnSignals(worker, signals);
+    const bool stopping = wishes.Follow(worker);
     supervision.Update(environment.control().CurrentConfig()->engine);
-    if (signals > 0) supervision.Stopping();
-    if (signals > 0 && !std::exchange(leaves, true)) environment.Leave();
+    if (stopping) supervision.Stopping();
+    if (stopping && !std::exchange(leaves, true)) environment.Leave();
     if (!good) continue;
     good = environment.Update(worker);
     if (!good) worker.Stop();

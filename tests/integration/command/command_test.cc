@@ -288,25 +288,44 @@ TEST_F(CommandTest, AQueryReadsAndIsBounded) {
   EXPECT_THAT(many.output, HasSubstr("more than 100,000 rows, and nothing was added: give --key-column"));
 }
 
-TEST_F(CommandTest, ASecondSignalGivesBackAtOnce) {
-  Write("config.json",
-        R"({"engine": {"stop_timeout": "10m"}, "handlers": {"nap": {"uses": "exec", "timeout": "10m",
-      "options": {"program": ")" +
-            folder_ + R"(/nap"}}}})");
-  Write("nap", "#!/bin/sh\ntouch " + folder_ + "/started\nexec sleep 600\n");
-  std::filesystem::permissions(folder_ + "/nap", std::filesystem::perms::owner_all);
-  Run("submit --handler nap --config config.json");
-  // The waits end with the limit that RunProcess sets.
-  Write("stop_twice", Binary() +
-                          " run --json --config config.json >out 2>noted & pid=$!\n"
-                          "until [ -e started ]; do sleep 0.02; done; kill -TERM $pid\n"
-                          "until grep -q \"once more\" noted; do sleep 0.02; done; kill -TERM $pid\n"
-                          "wait $pid; code=$?; cat out noted; exit $code\n");
-  const ProcessResult result = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./stop_twice", 60);
+class StopTest : public CommandTest {
+ protected:
+  // Runs a task that takes ten minutes, and this script of the shell once it has begun, with the process as
+  // $pid and its remarks in `noted`. The waits end with the limit that RunProcess sets.
+  ProcessResult RunAndDo(const std::string& script) {
+    Write("config.json",
+          R"({"engine": {"stop_timeout": "10m"}, "handlers": {"nap": {"uses": "exec", "timeout": "10m",
+        "options": {"program": ")" +
+              folder_ + R"(/nap"}}}})");
+    Write("nap", "#!/bin/sh\ntouch " + folder_ + "/started\nexec sleep 600\n");
+    std::filesystem::permissions(folder_ + "/nap", std::filesystem::perms::owner_all);
+    Run("submit --handler nap --config config.json");
+    Write("script", Binary() +
+                        " run --json --config config.json >out 2>noted & pid=$!\n"
+                        "until [ -e started ]; do sleep 0.02; done\n" +
+                        script + "wait $pid; code=$?; cat out noted; exit $code\n");
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./script", 60);
+  }
+};
+
+TEST_F(StopTest, ASecondSignalGivesBackAtOnce) {
+  const ProcessResult result =
+      RunAndDo("kill -TERM $pid; until grep -q \"once more\" noted; do sleep 0.02; done; kill -TERM $pid\n");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("giving everything back now"));
   EXPECT_THAT(result.output, HasSubstr("\"returned\":1"));
   EXPECT_THAT(Run("task list --state waiting").output, HasSubstr("main/tasks/1"));
+}
+
+TEST_F(StopTest, TwoSignalsOfOneEventAreNoSecondWish) {
+  const ProcessResult result = RunAndDo(
+      "kill -TERM $pid; kill -HUP $pid; until grep -q \"once more\" noted; do sleep 0.02; done; sleep 0.2\n"
+      "echo \"after one event: $(cat noted)\"; kill -TERM $pid\n");
+  const auto first = result.output.find("giving everything back now");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  ASSERT_NE(first, result.output.npos) << result.output;
+  EXPECT_EQ(result.output.find("giving everything back now", first + 1), result.output.npos)
+      << "it stands in the last words alone: " << result.output;
 }
 
 TEST_F(CommandTest, LoadBalanceNumbersThatNoTableHasAreNamed) {
