@@ -13,6 +13,8 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenTexts = std::chrono::seconds(10);
+// Of an address that could not be listened on: whoever had its port may have gone.
+constexpr Micros kListenAgain = std::chrono::seconds(5);
 // Of the watchdog's time: it is fed four times in it, and a thread may be overdue for half of it, so that one
 // that stands still is killed for it after one and a half at the latest.
 constexpr int kFeedsInIt = 4;
@@ -57,9 +59,8 @@ std::unique_ptr<ProcessView::Shown> Supervision::Show(ProcessView::Facts facts,
   return std::make_unique<ProcessView::Shown>(view_);
 }
 
-void Supervision::Update(const EngineConfig& engine) {
-  if (!fixed_address_) Follow(engine.http);
-  const BootTime now = BootClock::now();
+void Supervision::Update(const EngineConfig& engine, BootTime now) {
+  if (!fixed_address_) Follow(engine.http, now);
   Feed(now);
   if (ready_ && told_ && now - *told_ < kBetweenTexts) return;
   const ProcessFacts facts = view_.Ask(kHealthyPatience);
@@ -71,19 +72,25 @@ void Supervision::Update(const EngineConfig& engine) {
   if (!told_ || now - *told_ >= kBetweenTexts) TellStatus(facts, now);
 }
 
-void Supervision::Follow(const std::string& address) {
+// Whoever is served where it was asked for before is not cut off for another try.
+void Supervision::Follow(const std::string& address, BootTime now) {
+  std::string before;
   {
     MutexLock lock(mutex_);
-    if (address == address_) return;
+    const bool again = !refused_.empty() && !web_->Serves() && now >= listen_again_;
+    if (address == address_ && !again) return;
+    if (address == address_) before = refused_;
   }
   const Status listens = web_->Listen(address);
-  if (!listens) {
+  const std::string refused = listens ? "" : "engine.http: " + listens.error().message;
+  if (!listens && refused != before) {
     LogError("engine.http is not in force here; the last address that could be is kept",
              {{"error", listens.error().message}});
   }
+  listen_again_ = now + kListenAgain;
   MutexLock lock(mutex_);
   address_ = address;
-  refused_ = listens ? "" : "engine.http: " + listens.error().message;
+  refused_ = refused;
 }
 
 std::optional<std::string> Supervision::Listens(const EngineConfig& engine) const {

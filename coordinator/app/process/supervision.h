@@ -36,9 +36,10 @@ class Supervision {
 
   // What is seen from now on until the guard goes.
   std::unique_ptr<ProcessView::Shown> Show(ProcessView::Facts facts, ProcessView::Metrics metrics);
-  // Several times a second: follows `engine.http`, says when the process is ready, and feeds the watchdog
-  // unless a thread stands still. (Only the database may keep a thread waiting: see Worker::StandsStill.)
-  void Update(const EngineConfig& engine);
+  // Several times a second: follows `engine.http`, and tries it again every few seconds while it can't be
+  // listened on and nothing is served; says when the process is ready, and feeds the watchdog unless a thread
+  // stands still. (Only the database may keep a thread waiting: see Worker::StandsStill.)
+  void Update(const EngineConfig& engine, BootTime now = BootClock::now());
   // What came of `engine.http`: nullopt where it has not been tried yet, why it is not in force, or nothing.
   // Thread-safe.
   std::optional<std::string> Listens(const EngineConfig& engine) const;
@@ -47,7 +48,7 @@ class Supervision {
 
  private:
   explicit Supervision(const HttpFlags& flags) : fixed_address_(!flags.http.empty()) {}
-  void Follow(const std::string& address);
+  void Follow(const std::string& address, BootTime now);
   void Feed(BootTime now);
   void TellStatus(const ProcessFacts& facts, BootTime now);
 
@@ -57,6 +58,7 @@ class Supervision {
   mutable Mutex mutex_;
   std::string address_ MILLRACE_GUARDED_BY(mutex_);  // of the configuration, as it was last tried
   std::string refused_ MILLRACE_GUARDED_BY(mutex_);  // why it is not in force; empty: it is
+  BootTime listen_again_{};
   ServiceManager manager_;
   bool ready_ = false;
   bool stopping_ = false;

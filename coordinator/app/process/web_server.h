@@ -31,6 +31,7 @@ class WebServer {
   // Answers there from now on, and nowhere else; empty: nowhere. It says where, on standard error. An error
   // leaves it answering where it did; see HttpServer::Start.
   Status Listen(const std::string& address);
+  bool Serves() const { return server_ != nullptr; }
 
  private:
   WebServer(const ProcessView& view, std::optional<Tokens> tokens, std::optional<TlsIdentity> tls)
