@@ -47,6 +47,13 @@ class StopWishes {
   bool at_once_ = false;
 };
 
+// It had no time to do much. The worker gives up by itself at its deadline.
+Result<WorkerEnd> EndUnjoined(Worker& worker, const Error& why) {
+  worker.StopNow();
+  while (!worker.WaitFor(kLookEvery)) continue;
+  return Fail(why);
+}
+
 // Until the worker ends, or until its environment says that it must not work.
 Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervision& supervision) {
   StopWishes wishes;
@@ -83,15 +90,21 @@ Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, con
       Worker::Parts{clock, environment.control(), plugins, environment.metrics()}, std::move(options));
   const BootTime begun = clock.Now();
   BOOST_OUTCOME_TRYV(worker->Start());
-  BOOST_OUTCOME_TRYV(environment.Join(*worker));
-  std::unique_ptr<ProcessView::Shown> shown = supervision.Show(
-      [&](Micros patience) {
-        ProcessFacts facts = FactsOf(*worker, environment.NoPlan(), patience);
-        if (facts.stands_still.empty()) facts.stands_still = environment.StandsStill(patience);
-        return facts;
-      },
-      [&environment] { return environment.metrics().Text(); });
-  const Result<WorkerEnd> end = Watch(*worker, environment, supervision);
+  // Where it fails half way, threads of the environment ask the worker already: from here on both end in one
+  // way.
+  const Status joined = environment.Join(*worker);
+  std::unique_ptr<ProcessView::Shown> shown;
+  if (joined) {
+    shown = supervision.Show(
+        [&](Micros patience) {
+          ProcessFacts facts = FactsOf(*worker, environment.NoPlan(), patience);
+          if (facts.stands_still.empty()) facts.stands_still = environment.StandsStill(patience);
+          return facts;
+        },
+        [&environment] { return environment.metrics().Text(); });
+  }
+  const Result<WorkerEnd> end =
+      joined ? Watch(*worker, environment, supervision) : EndUnjoined(*worker, joined.error());
   supervision.Stopping();
   shown.reset();
   const Micros took = clock.Now() - begun;

@@ -18,7 +18,7 @@ class WorkerEnvironment {
   virtual ControlPlane& control() = 0;
   // What this process counts and measures.
   virtual Registry& metrics() = 0;
-  // The worker has started: others may know of it.
+  // The worker has started: others may know of it. After an error End follows at once.
   virtual Status Join(const Worker&) { return {}; }
   // Several times a second until the worker has ended. An error ends it, and is the last call.
   virtual Status Update(const Worker& worker) = 0;
