@@ -1,5 +1,7 @@
 #include "framework/http/server.h"
 
+#include <fcntl.h>
+
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -243,9 +245,17 @@ Result<Tcp::endpoint> EndpointAt(asio::io_context& context, const HttpAddress& a
                                       unknown.message() + "; give an address of this machine");
 }
 
+// A child process that has the socket, too, keeps the port, or the client waiting, after this process has
+// closed it. Boost opens and accepts without the flag.
+template <class Socket>
+void KeepFromChildren(Socket& socket) {
+  (void)fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
+
 Status ListenAt(Tcp::acceptor& acceptor, const Tcp::endpoint& endpoint, const std::string& text) {
   ErrorCodeOf failed;
   acceptor.open(endpoint.protocol(), failed);
+  if (!failed) KeepFromChildren(acceptor);
   if (!failed) acceptor.set_option(Tcp::acceptor::reuse_address(true), failed);
   if (!failed) acceptor.bind(endpoint, failed);
   if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
@@ -319,6 +329,7 @@ class HttpServer::Body {
   }
 
   void Admit(Tcp::socket socket) {
+    KeepFromChildren(socket);
     if (connections_.size() >= keeper_.bounds.connections) {
       const auto leaver = WhoMakesRoom(Held(), BootClock::now(), keeper_.bounds.slow);
       if (!leaver) return Refuse(std::move(socket));

@@ -1,6 +1,7 @@
 #include "framework/http/server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -210,6 +211,23 @@ TEST_F(HttpServerTest, UnsentAnswersAreBounded) {
     slow.back()->Ask("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n", "xxxx");
   }
   EXPECT_LT(slow.front()->Read().size(), kLarge);
+}
+
+// A child that is started while the server runs would keep its port after its end.
+TEST_F(HttpServerTest, NoSocketOfItsOwnPassesToAChildProcess) {
+  Serve();
+  const Peer peer(port_);
+  peer.Ask(kAskOpen, "hello");
+  int sockets = 0;
+  for (int file = 0; file < 1024; ++file) {
+    sockaddr_in at{};
+    socklen_t size = sizeof at;
+    if (getsockname(file, reinterpret_cast<sockaddr*>(&at), &size) != 0) continue;
+    if (at.sin_family != AF_INET || at.sin_port != htons(port_)) continue;
+    ++sockets;
+    EXPECT_NE(fcntl(file, F_GETFD) & FD_CLOEXEC, 0);
+  }
+  EXPECT_EQ(sockets, 2) << "one that listens, and one for the client";
 }
 
 TEST_F(HttpServerTest, AnAddressInUseIsAConflict) {
