@@ -295,7 +295,7 @@ bool PluginCall::LooksThrown() const {
 
 std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* instance,
                                      const std::string& shard) {
-  std::string thrown;
+  std::optional<std::string> thrown;  // an exception may have no message
   try {
     RunHandler(handler, instance, shard);
   } catch (const std::exception& exception) {
@@ -303,14 +303,14 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   } catch (...) {
     thrown = "something that is not a std::exception";
   }
-  if (!thrown.empty() || LooksThrown()) context_.Throw();
+  if (thrown || LooksThrown()) context_.Throw();
   EndTask();
   std::vector<Outcome> outcomes;
   outcomes.reserve(outcomes_.size());
   for (std::optional<Outcome>& outcome : outcomes_) {
-    if (!thrown.empty()) {
+    if (thrown) {
       // It may have stopped anywhere: what it said before does not count.
-      outcomes.push_back({OutcomeKind::Retry, Storable(thrown), {}, {}, "exception"});
+      outcomes.push_back({OutcomeKind::Retry, Storable(*thrown), {}, {}, "exception"});
     } else if (outcome) {
       outcomes.push_back(*std::move(outcome));
     } else {

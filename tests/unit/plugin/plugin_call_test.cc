@@ -1,0 +1,37 @@
+// What a plugin without our wrapper can do at the border, by a handler that stands in this process.
+#include "framework/plugin/plugin_call.h"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "framework/plugin/abi.h"
+#include "tests/support/plugins/recording_context.h"
+
+namespace millrace::engine {
+namespace {
+
+void SayDoneAndThrow(void*, millrace_call* call, const millrace_host* host, const millrace_task*,
+                     std::size_t) {
+  millrace_outcome done{};
+  done.struct_size = sizeof done;
+  done.kind = MILLRACE_DONE;
+  host->settle(call, 0, &done);
+  throw std::runtime_error("");
+}
+
+TEST(PluginCallTest, AnExceptionWithoutAMessageIsAFailedAttemptAllTheSame) {
+  RecordingContext context;
+  const std::vector<Task> tasks = {SomeTask("pay", "{}")};
+  const std::vector<const Task*> pointers = PointersTo(tasks);
+  millrace_handler handler{};
+  handler.run = &SayDoneAndThrow;
+  const auto outcomes = PluginCall(pointers, context).Run(handler, nullptr, "main");
+  ASSERT_EQ(outcomes.size(), 1U);
+  EXPECT_EQ(outcomes[0].kind, OutcomeKind::Retry) << "its SQL must not be committed";
+  EXPECT_EQ(outcomes[0].error_class, "exception");
+  EXPECT_EQ(context.thrown, 1);
+}
+
+}  // namespace
+}  // namespace millrace::engine
