@@ -13,7 +13,9 @@ constexpr Micros kAfterFailure = std::chrono::milliseconds(100);
 // A machine that has nothing to ask and yet wants to be asked at once must not keep the thread busy.
 constexpr Micros kShortestPause = std::chrono::milliseconds(1);
 constexpr Micros kLongestPause = std::chrono::hours(1);
-// A request takes a session time-out at the latest, and that is five minutes at most.
+// A request takes a session time-out at the latest, and that is ten minutes at most. So may a wait, beyond
+// its limit: a session may be opened in it, which looks up host names, and a new connection brought up to
+// date. Of name servers and servers that are slow or away the thread must not be said to stand still.
 constexpr Micros kLongestReply = std::chrono::minutes(10);
 // So many reads of a machine go out together: enough that the way to the server and back no longer counts,
 // and not so many that others wait for long.
@@ -73,7 +75,7 @@ void Driver::Run() {
 }
 
 std::optional<TreeEvent> Driver::Wait(Micros limit) {
-  pulse_.Within(limit);
+  pulse_.Within(limit + kLongestReply);
   auto event = tree_->WaitEvent(limit);
   pulse_.Now();
   return event;

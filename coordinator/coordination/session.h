@@ -24,7 +24,7 @@ class TreeSession {
   virtual std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) = 0;
   TreeReply Perform(const TreeRequest& request) { return std::move(PerformAll({request}).front()); }
   // The next event; nullopt after `limit`, or after Interrupt, which is kept for the next wait where none is
-  // under way. After an Expired the adapter opens a new session within this call.
+  // under way. After an Expired the adapter opens a new session within this call: it may last longer then.
   virtual std::optional<TreeEvent> WaitEvent(Micros limit) = 0;
   virtual void Interrupt() = 0;
 

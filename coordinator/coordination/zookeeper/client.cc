@@ -22,8 +22,10 @@ void Quieten() {
   (void)once;
 }
 
-// Host names are looked up again this often, not at every turn of the library's loop.
-constexpr int kLookUpEveryMs = 10'000;
+// Host names are looked up where there is no connection, and at no other time. The thread that looks them up
+// is the one that sends the pings: a name server that does not answer would end every session, again and
+// again.
+constexpr int kNotWhileConnected = -1;
 
 }  // namespace
 
@@ -47,7 +49,7 @@ Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperCl
     return Fail(ErrorCode::Unavailable,
                 "can't look up " + options.hosts + ": " + std::string(std::strerror(errno)));
   }
-  zoo_set_servers_resolution_delay(client->handle_, kLookUpEveryMs);
+  zoo_set_servers_resolution_delay(client->handle_, kNotWhileConnected);
   if (!options.digest.empty()) {
     // Sent at the head of each new connection of this session.
     const int size = static_cast<int>(options.digest.size());

@@ -183,10 +183,12 @@ Micros ZookeeperSession::Tend(BootTime now) {
 
 // A server that is just starting takes a connection and forgets it, and the library waits for it for two
 // thirds of a session's time. Another client goes on with the session sooner. (A reply in the moment of the
-// close would let the library close the session, too: that is told as an expiry.)
+// close would let the library close the session, too: that is told as an expiry.) The library looks up the
+// servers' names before it connects, and has done so once when it was opened: where that takes long it must
+// not be closed each time before it has come to connecting.
 Micros ZookeeperSession::Hasten(const ZookeeperClient& client, BootTime now) {
-  const Micros patience = std::max(client.timeout() / 4, kReopenPause);
-  const Micros left = patience - (now - client.connecting_since());
+  const Micros patience = std::max(client.timeout() / 4, kReopenPause) + opening_took_;
+  const Micros left = patience - (now - std::max(client.connecting_since(), opened_));
   if (left > Micros(0)) return left;
   Reopen(client.key());
   return patience;
@@ -205,6 +207,8 @@ void ZookeeperSession::Reopen(const ZookeeperSessionKey& key) {
   opened_ = now;
   if (again_too_soon) return;  // Tend does it in a while
   auto opened = ZookeeperClient::Open(options_, events_, key_);
+  opened_ = BootClock::now();
+  opening_took_ = opened_ - now;
   if (!opened) {
     if (!complained_) LogWarning("ZooKeeper session not opened", {{"error", opened.error().message}});
     complained_ = true;

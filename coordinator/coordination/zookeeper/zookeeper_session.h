@@ -38,13 +38,16 @@ class ZookeeperSession final : public TreeSession {
   // Opens a session if there is none, and probes the one that there is. Returns when to do so again.
   Micros Tend(BootTime now);
   Micros Hasten(const ZookeeperClient& client, BootTime now);
-  // Closes the client, if there is one, and opens one for this session, or for a new one.
+  // Closes the client, if there is one, and opens one for this session, or for a new one. Host names are
+  // looked up for it, and the library ends no look-up that is under way: it takes as long as the name servers
+  // like.
   void Reopen(const ZookeeperSessionKey& key = {});
   void Note(const TreeEvent& event) const;
 
   const ZookeeperClientOptions options_;
   EventQueue events_;
-  BootTime opened_{};  // the last try
+  BootTime opened_{};      // the last try; when it was done
+  Micros opening_took_{};  // that
   BootTime probed_{};
   bool complained_ = false;  // that no session can be opened: once, not at every try
   // The owner alone changes these, under the lock, and reads them without; others read under the lock.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <thread>
 
 #include "tests/support/hand_over.h"
 
@@ -25,6 +26,7 @@ class FakeSession final : public TreeSession {
     std::atomic<TreeStatus> reply{TreeStatus::Ok};
     std::atomic<int> performed{0};
     std::atomic<bool> closed{false};
+    std::atomic<bool> lingers{false};  // a wait lasts until it is told otherwise, whatever its limit
   };
   explicit FakeSession(Wires& wires) : wires_(wires) {}
   ~FakeSession() override { wires_.closed = true; }
@@ -35,7 +37,7 @@ class FakeSession final : public TreeSession {
     return std::vector<TreeReply>(requests.size(), {.status = wires_.reply});
   }
   std::optional<TreeEvent> WaitEvent(Micros limit) override {
-    auto taken = wires_.events.Take(1, limit);
+    auto taken = wires_.events.Take(1, wires_.lingers ? kLimit : limit);
     if (taken.empty() || taken[0].path == kInterrupt) return std::nullopt;
     return taken[0];
   }
@@ -199,6 +201,17 @@ TEST_F(DriverTest, AWakeAsksTheMachinesAgain) {
   EXPECT_THAT(Heard(1), ElementsAre("asked"));
   driver.Wake();
   EXPECT_THAT(Heard(1), ElementsAre("asked"));
+}
+
+// It opens a session, and waits for name servers.
+TEST_F(DriverTest, AWaitThatLastsBeyondItsLimitIsNotSaidToStandStill) {
+  wires_.lingers = true;
+  a_.wake_in = std::chrono::milliseconds(1);
+  Driver driver(Session(), {&a_}, clock_);
+  ASSERT_TRUE(driver.Start());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(driver.StandsStill(std::chrono::milliseconds(20)));
+  wires_.lingers = false;
 }
 
 TEST_F(DriverTest, TheViewFollowsTheSession) {

@@ -1,0 +1,61 @@
+// The library looks up the servers' names by a call that may take as long as the name servers like. It calls
+// what stands here: a program's own functions go before those of the libraries that it is linked with.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <netdb.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/integration/zookeeper/zookeeper_fixture.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Kind = TreeEvent::Kind;
+
+std::atomic<int> lookups{0};
+std::atomic<Micros> takes{Micros(0)};  // each
+
+class NamesTest : public ZookeeperTest {
+ protected:
+  ~NamesTest() override { takes = Micros(0); }
+
+  PrivateZookeeper ensemble_;
+};
+
+TEST_F(NamesTest, WhileASessionIsConnectedNoNameIsLookedUp) {
+  timeout_ = seconds(1);
+  auto session = Connect(Options(ensemble_.servers()));
+  ASSERT_GT(lookups, 0) << "they are counted here";
+  const int before = lookups;
+  // The library did so every ten seconds.
+  EXPECT_FALSE(session->WaitEvent(seconds(12)));
+  EXPECT_EQ(lookups, before);
+}
+
+// They are looked up when the client is opened and before it connects. Whoever is patient for a quarter of
+// the session's time would begin anew before that.
+TEST_F(NamesTest, AClientThatLooksUpNamesSlowlyIsNotGivenUpBeforeItHasConnected) {
+  timeout_ = seconds(8);
+  ASSERT_TRUE(PrepareZookeeper(Options(ensemble_.servers()), kSoon));
+  takes = milliseconds(2500);
+  const int before = lookups;
+  auto session = Open(Options(ensemble_.servers()));
+  ASSERT_TRUE(AwaitEvent(*session, Kind::Connected, kSoon));
+  EXPECT_EQ(lookups - before, 2);
+}
+
+}  // namespace
+}  // namespace millrace::engine
+
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+  using millrace::engine::lookups;
+  using millrace::engine::takes;
+  ++lookups;
+  std::this_thread::sleep_for(takes.load());
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(name, service, hints, found);
+}
