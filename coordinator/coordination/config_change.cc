@@ -61,7 +61,7 @@ std::string HistoryName(std::int32_t version) {
 }
 
 std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view text) {
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const auto json = ParseNode<nlohmann::json>(text);
   if (!IsHistoryName(name) || !json.is_object()) return std::nullopt;
   const auto document = json.find(kDocument);
   if (document == json.end() || !document->is_string()) return std::nullopt;

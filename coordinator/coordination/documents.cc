@@ -38,8 +38,9 @@ enum class Absent { Null, LeftOut };
 // has the same members, so that a document's keys stand in one list for both.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : value_(json::parse(text.begin(), text.end(), nullptr, false)) {
-    if (!value_.is_object()) wrong_ = "this is not a JSON object";
+  explicit Reader(std::string_view text) : value_(ParseNode<json>(text)) {
+    if (!value_.is_object())
+      wrong_ = IsTooDeep(text) ? "nested more than 32 levels deep" : "this is not a JSON object";
   }
   template <class T>
   void Value(const char* key, T& into) {
@@ -216,6 +217,13 @@ std::string Written(const Document& document, List list) {
   return keys.Text();
 }
 
+// Of a part of a document; none where it has no such part.
+const json& MembersOf(const json& document, const char* part) {
+  static const json none = json::object();
+  const auto found = document.find(part);
+  return found == document.end() ? none : *found;
+}
+
 constexpr std::size_t kWorkersTold = 3;  // of the workers with one database
 
 std::string WorkerNames(const std::vector<std::string>& ids) {
@@ -295,19 +303,17 @@ Result<AssignDocument> ReadAssign(std::string_view text) { return Read<AssignDoc
 Result<PlanDocument> ReadPlan(std::string_view text) { return Read<PlanDocument>(text, kPlan); }
 
 Result<StatusDocument> ReadStatus(std::string_view text) {
-  const json value = json::parse(text.begin(), text.end(), nullptr, false);
+  const json value = ParseNode<json>(text);
   StatusDocument status;
   try {
     status.incarnation = value.value(status_key::kIncarnation, "");
     status.generation = value.value(status_key::kGeneration, std::uint64_t{0});
     status.shares_generation = value.value(status_key::kSharesGeneration, status.generation);
-    const json shards = value.value(status_key::kShards, json::object());
-    for (const auto& [shard, told] : shards.items()) {
+    for (const auto& [shard, told] : MembersOf(value, status_key::kShards).items()) {
       if (told.contains(status_key::kIncarnation))
         status.lives.push_back(told.at(status_key::kIncarnation).get<std::string>());
     }
-    const json limits = value.value(status_key::kLimits, json::object());
-    for (const auto& [type, told] : limits.items()) {
+    for (const auto& [type, told] : MembersOf(value, status_key::kLimits).items()) {
       status.limits[type] = {.rate = std::max(told.value(status_key::kUses, 0.0), 0.0),
                              .saved = std::max(told.value(status_key::kSaved, 0.0), 0.0),
                              .running = told.value(status_key::kRunning, 0u),
@@ -316,8 +322,8 @@ Result<StatusDocument> ReadStatus(std::string_view text) {
                              .wants_rate = told.value(status_key::kWantsRate, false),
                              .wants_concurrency = told.value(status_key::kWantsConcurrency, false)};
     }
-    const json breakers = value.value(status_key::kBreakers, json::object());
-    for (const auto& [type, told] : breakers.items()) status.breakers.insert(type);
+    for (const auto& [type, told] : MembersOf(value, status_key::kBreakers).items())
+      status.breakers.insert(type);
   } catch (const json::exception&) {
     return Fail(ErrorCode::Invalid, "this is not the status of a worker");
   }

@@ -63,7 +63,7 @@ std::vector<TreeWrite> FixedNodesAbove(const std::string& path) {
 
 std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
   std::vector<MadeAgain> notes;
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const auto json = ParseNode<nlohmann::json>(text);
   if (!json.is_object() || !json.contains(kMadeAgain) || !json[kMadeAgain].is_array()) return notes;
   for (const auto& entry : json[kMadeAgain]) {
     if (!entry.is_object()) continue;

@@ -2,6 +2,7 @@
 
 #include "framework/base/escape.h"
 #include "framework/base/utf8.h"
+#include "framework/config/position_map.h"
 
 namespace millrace::engine {
 namespace {
@@ -25,6 +26,24 @@ ordered_json AsUtf8(const ordered_json& json) {
 }
 
 }  // namespace
+
+bool IsTooDeep(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\\' && quoted) {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '{' || c == '[')) {
+      if (++depth > PositionMap::kDeepest) return true;
+    } else if (!quoted && (c == '}' || c == ']') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
 
 std::string JsonText(const ordered_json& json, int indent) {
   try {

@@ -23,7 +23,7 @@ std::string TextOf(const nlohmann::json& json, const char* key) {
 }  // namespace
 
 BreakerDocument ReadBreaker(std::string_view text) {
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const auto json = ParseNode<nlohmann::json>(text);
   BreakerDocument document;
   if (!json.is_object()) return document;
   document.since = TextOf(json, "since");

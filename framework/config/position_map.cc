@@ -11,8 +11,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kDeepest = 32;
-
 // Where the parser is: it reads through an iterator that counts. The parser looks one character ahead behind
 // a number only, so the line of the last character read is the line of the token at hand.
 struct Cursor {
@@ -107,7 +105,7 @@ class PositionReader final : public nlohmann::json_sax<json> {
   }
   bool Enter(bool array) {
     Value();
-    if (levels_.size() == kDeepest) {
+    if (levels_.size() == PositionMap::kDeepest) {
       map_.problems_.push_back({cursor_.line, {}, "nested more than 32 levels deep; no key needs that"});
       return false;
     }

@@ -1,6 +1,7 @@
 // Where in a JSON text each key stands: the parser's tree carries no lines.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ struct TextProblem {
 // One pass over a text. Pure.
 class PositionMap {
  public:
+  // Levels of nesting; no key needs that many.
+  static constexpr std::size_t kDeepest = 32;
+
   // Reads the text; `//` comments are allowed. Returns what makes it unusable: a syntax error, doubled keys,
   // nesting beyond 32 levels.
   static PositionMap Read(std::string_view text);

@@ -183,6 +183,11 @@ void Epochs(std::string_view input) { ReadsBack(input, ReadEpoch); }
 void Expects(std::string_view input) { ReadsBack(input, ReadExpect); }
 void Plans(std::string_view input) { ReadsBack(input, ReadPlan); }
 
+void Statuses(std::string_view input) {
+  const auto status = ReadStatus(input);
+  if (!status) RequireRefusal(status);
+}
+
 void Assignments(std::string_view input) {
   ReadsBack(input, ReadAssign);
   const auto assigned = ReadPages({std::string(input), std::string(input)});
@@ -375,6 +380,13 @@ std::vector<Target> MakeTargets() {
         R"({"epoch":3,"generation":9,"slices":["main/tasks_001/16383"]})"},
        document_words,
        {Nested(R"({"epoch":3,"new":)", "}"), Nested(R"({"slices":)", "}")}},
+      {"status",
+       Statuses,
+       {R"({"incarnation":"w1.a","generation":7,"shards":{"main":{"incarnation":"w1.b"}},)"
+        R"("limits":{"mail":{"uses":2.5,"running":3,"wants_rate":true}},"breakers":{"mail":{"open":true}}})"},
+       document_words,
+       {Nested(R"({"limits":)", "}", 100'000), Nested(R"({"shards":{"main":)", "}}", 100'000),
+        Nested(R"({"breakers":)", "}", 100'000)}},
       {"plan",
        Plans,
        {R"({"epoch":3,"slices":64,"moves_waiting":2,"holding":true,"groups":{"mail":["send_mail"]},"unplaceable":1,)"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/app/cli/terminal.h"
+#include "coordinator/coordination/json_text.h"
 #include "coordinator/leader/plan_writer.h"
 #include "coordinator/planner/handler_groups.h"
 #include "framework/base/suggest.h"
@@ -68,7 +69,7 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
 // Whoever set it by a plain client left what he liked.
 PauseRecord ReadStamp(const std::string& name, const TreeNode& node) {
   PauseRecord record{.what = name, .actor = {}, .since = node.set_at};
-  const ordered_json stamp = ordered_json::parse(node.data, nullptr, false);
+  const auto stamp = ParseNode<ordered_json>(node.data);
   record.actor = TextPart(stamp, "by");
   record.reason = Shorten(TextPart(stamp, "reason"), kMaxReason);
   if (const auto at = ParseTime(TextPart(stamp, "at"))) record.since = *at;
@@ -135,7 +136,7 @@ Status ReadLeader(ClusterClient& client, ClusterSnapshot& snapshot) {
   if (!plan) return {};
   if (plan->set_at != WallTime{}) snapshot.planned_at = plan->set_at;
   if (Take("plan", ReadPlan(plan->data), snapshot.plan, snapshot))
-    snapshot.plan_json = ordered_json::parse(plan->data, nullptr, false);
+    snapshot.plan_json = ParseNode<ordered_json>(plan->data);
   return {};
 }
 
@@ -155,7 +156,7 @@ Status ReadWorkers(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(statuses, ReadNodes(client, "/status"));
   for (const auto& [id, node] : statuses) {
     if (node.set_at != WallTime{}) snapshot.signs[id] = node.set_at;
-    auto json = ordered_json::parse(node.data, nullptr, false);
+    auto json = ParseNode<ordered_json>(node.data);
     if (json.is_object()) {
       snapshot.statuses[id] = std::move(json);
     } else {

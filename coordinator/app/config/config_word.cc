@@ -8,6 +8,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster/cluster_snapshot.h"
 #include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 
 namespace millrace::engine {
@@ -62,7 +63,7 @@ ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::st
   ConfigWord word{worker};
   if (!status) return word;
   word.state = State::Unknown;
-  const ordered_json told = ordered_json::parse(*status, nullptr, false);
+  const auto told = ParseNode<ordered_json>(*status);
   const ordered_json& parts = PartOf(told, status_key::kConfig);
   if (!parts.is_object()) return word;
   word.state = State::Silent;

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/coordination/config_change.h"
+#include "coordinator/coordination/fixed_nodes.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -30,6 +33,31 @@ TEST(DocumentsTest, WhatCannotBeReadIsSaid) {
   EXPECT_THAT(ReadWorker(R"({"load_balance":"3-1"})").error().message, HasSubstr("'load_balance'"));
   EXPECT_THAT(ReadAssign(R"({"slices":[1]})").error().message, HasSubstr("'slices'"));
   EXPECT_THAT(ReadExpect(R"({"seconds":"long"})").error().message, HasSubstr("'seconds'"));
+}
+
+// A hundred thousand levels fit into a node; what goes through them by recursion has no stack for them.
+TEST(DocumentsTest, WhatIsNestedVeryDeepIsRefusedByEveryReader) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  const auto with = [&](const std::string& key) { return "{\"" + key + "\":" + deep + "}"; };
+  EXPECT_THAT(ReadWorker(with("new")).error().message, HasSubstr("nested more than 32 levels deep"));
+  EXPECT_FALSE(ReadWorker(with("handlers")));
+  EXPECT_FALSE(ReadLimits(with("max_rows")));
+  EXPECT_FALSE(ReadEpoch(with("epoch")));
+  EXPECT_FALSE(ReadCandidate(with("unread")));
+  EXPECT_FALSE(ReadExpect(with("seconds")));
+  EXPECT_FALSE(ReadAssign(with("slices")));
+  EXPECT_FALSE(ReadPlan(with("groups")));
+  for (const char* part : {"shards", "limits", "breakers"}) EXPECT_FALSE(ReadStatus(with(part)));
+  EXPECT_FALSE(ReadChange("0000000007", with("document")));
+  EXPECT_TRUE(ReadMadeAgain(with("made_again")).empty());
+}
+
+TEST(DocumentsTest, AsDeepAsAConfigurationIsReadAndBracketsInTextsAreNoLevels) {
+  const std::string inner(31, '[');
+  EXPECT_TRUE(ReadEpoch("{\"new\":" + inner + std::string(31, ']') + "}"));
+  EXPECT_FALSE(ReadEpoch("{\"new\":[" + inner + std::string(31, ']') + "]}"));
+  EXPECT_EQ(ReadEpoch("{\"leader\":\"\\\"" + std::string(100, '[') + "\"}")->leader,
+            "\"" + std::string(100, '['));
 }
 
 TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
