@@ -191,12 +191,14 @@ std::optional<std::string> Member::LastWord(const std::string& path) const {
   return known == config_nodes_.end() ? std::nullopt : std::optional(known->second.data);
 }
 
-// One write, so that whoever finds the worker gone finds its leave as well.
+// One write, so that whoever finds the worker gone finds its leave as well. Whatever version the node has:
+// while the session lives it is this process's, which may have written it and not read it back, or not know
+// whether that came about.
 std::optional<TreeRequest> Member::Farewell() {
   const TreeNode* own = mirror_.Node(own_);
   if (!registered_ || own == nullptr) return std::nullopt;
   TreeRequest write{TreeRequest::Kind::Write};
-  write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
+  write.writes.push_back({TreeWrite::Kind::Remove, own_});
   const std::string leave = "/leave/" + options_.document.incarnation;
   const std::vector<std::string> missing = MissingNodes(mirror_);
   for (TreeWrite& above : FixedNodesAbove(leave)) {

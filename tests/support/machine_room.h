@@ -57,6 +57,7 @@ class MachineRoom {
   // Somebody writes with zkCli.
   TreeStatus Write(std::vector<TreeWrite> writes) { return Apply(writes, 0).status; }
   void Put(const std::string& path, const std::string& data) {
+  TreeReply Read(const TreeRequest& request) const { return tree_.Read(request); }
     if (Write({{TreeWrite::Kind::Set, path, data}}) == TreeStatus::Ok) return;
     Write({{TreeWrite::Kind::Create, path, data}});
   }

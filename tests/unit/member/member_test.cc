@@ -503,6 +503,28 @@ TEST_F(MemberTest, TellsAVersionOfTheHandlersOnceTheyWereAskedWithWhatTheyRefuse
   member_ = std::make_unique<Member>(MemberOptions{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}},
                                      ConfigLayers(), calls);
   room_.Put("/config/handlers", R"({"b":{"options":{"program":"/bin/true"}}})");
+// It was told to stop in the moment in which it had written its node: that has not been read back.
+TEST_F(MemberTest, ItLeavesInGoodOrderThoughItHasJustWrittenItsNode) {
+  for (const TreeStatus told : {TreeStatus::Ok, TreeStatus::Lost}) {
+    member_ = Make(told == TreeStatus::Ok ? "w1.a" : "w1.b");
+    Join();
+    room_.Put("/control/limits/w1",
+              told == TreeStatus::Ok ? R"({"shards":["east"]})" : R"({"shards":["west"]})");
+    auto request = member_->Next(room_.now());
+    while (request && request->kind != TreeRequest::Kind::Write) {
+      member_->Replied(*request, room_.Read(*request), room_.now());
+      request = member_->Next(room_.now());
+    }
+    ASSERT_TRUE(request);
+    ASSERT_EQ(request->writes.front().path, "/workers/w1");
+    ASSERT_EQ(room_.Write(request->writes), TreeStatus::Ok);
+    member_->Replied(*request, {.status = told}, room_.now());
+    room_.Leave(*member_);
+    EXPECT_FALSE(room_.Has("/workers/w1"));
+    EXPECT_TRUE(room_.Has(told == TreeStatus::Ok ? "/leave/w1.a" : "/leave/w1.b"));
+  }
+}
+
   Join();
   EXPECT_FALSE(published_.config_read.contains("handlers"));
   asked = published_.config;
