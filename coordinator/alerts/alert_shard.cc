@@ -259,7 +259,7 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
 std::vector<std::string> AlertShard::FailedExamples(const std::string& type, std::size_t most) {
   std::vector<std::string> examples;
   if (!tables_) return examples;
-  const auto totals = operations_->Totals();
+  const auto totals = operations_->TypeTotals();
   if (!totals) return examples;
   const auto failed = overview_->Failed(NamesOf(*tables_), *totals);
   if (!failed) return examples;

@@ -109,6 +109,9 @@ Status RehearsalWalk::People() {
   BOOST_OUTCOME_TRYV(people.Pauses());
   BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, false));
   BOOST_OUTCOME_TRYV(people.Totals());
+  BOOST_OUTCOME_TRYV(people.TypeTotals());
+  BOOST_OUTCOME_TRYV(people.TypeTotals(std::span(&stage_.name, 1)));
+  BOOST_OUTCOME_TRYV(people.GlanceAtBatches(10));
   return {};
 }
 

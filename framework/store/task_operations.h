@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/store/batch_store.h"
 #include "framework/task/task_action.h"
 
 namespace millrace::engine {
@@ -93,6 +94,20 @@ struct TaskTotals {
   std::uint64_t cancelled = 0;
   std::uint64_t failed = 0;  // entered the failed pool
   std::uint64_t attempts_failed = 0;
+};
+
+// Some of the batches, for people: those that have not ended first, then the newest; then those without a
+// row, by name.
+struct BatchGlance {
+  struct Seen {
+    std::string name;
+    std::optional<BatchState> state;     // nullopt: it has no row here
+    std::optional<WallTime> created_at;  // likewise
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> batches;
+  std::uint64_t all = 0;  // how many there are
+  bool more = false;      // there may be more: the count ended at its bound
 };
 
 inline constexpr std::uint64_t kExactBacklog = 10'000;
@@ -187,7 +202,13 @@ class TaskOperations {
                                 const std::string& reason = {}) = 0;
   virtual Result<std::vector<PauseRecord>> Pauses() = 0;  // by name
 
+  // Of every table, task type and batch: as many as there have been batches.
   virtual Result<std::vector<TaskTotals>> Totals() = 0;
+  // Of every table and task type, in one answer that does not grow with the batches: what is of one of these
+  // by itself, all else under none. At most kMaxBatchRows names.
+  virtual Result<std::vector<TaskTotals>> TypeTotals(std::span<const std::string> batches = {}) = 0;
+  // At most `limit` batches with a row here, and as many without.
+  virtual Result<BatchGlance> GlanceAtBatches(std::size_t limit) = 0;
 };
 
 }  // namespace millrace::engine

@@ -71,7 +71,7 @@ std::optional<std::set<std::string>> PausePlaces::TypesAtHand(const CommonFlags&
   auto types = HandlerNamesAtHand(flags);
   if (!types) return std::nullopt;
   for (auto& [name, shard] : shards_) {
-    const auto totals = shard.store->OpenOperations()->Totals();
+    const auto totals = shard.store->OpenOperations()->TypeTotals();
     if (!totals) return std::nullopt;
     for (const TaskTotals& group : *totals) types->insert(group.handler);
   }

@@ -84,7 +84,7 @@ constexpr int kPausesPerRead = 20;
 }  // namespace
 
 Status AddShard(Store& store, const std::vector<TableInfo>& tables, BootTime deadline, TaskSummary& summary) {
-  BOOST_OUTCOME_TRY(totals, store.OpenOperations()->Totals());
+  BOOST_OUTCOME_TRY(totals, store.OpenOperations()->TypeTotals());
   for (const TaskTotals& group : totals) {
     summary.succeeded += group.succeeded;
     summary.cancelled += group.cancelled;

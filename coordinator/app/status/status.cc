@@ -38,6 +38,12 @@ bool ProcessGone(const Incarnation& incarnation) {
          errno == ESRCH;
 }
 
+std::vector<std::string> NamesOf(const std::vector<BatchGlance::Seen>& batches) {
+  std::vector<std::string> names;
+  for (const BatchGlance::Seen& one : batches) names.push_back(one.name);
+  return names;
+}
+
 // One shard, with what was seen of its workers. One thread.
 class ShardLook {
  public:
@@ -48,11 +54,26 @@ class ShardLook {
         incarnations_(shard.store->OpenIncarnations()),
         permits_(shard.store->OpenPermits()) {}
 
-  Status Read(ShardFacts& facts) {
+  Status GlanceAtBatches(BatchGlance& glance) {
     BOOST_OUTCOME_TRYV(Prepare(shard_, Missing::Refuse));
+    BOOST_OUTCOME_TRY(seen, operations_->GlanceAtBatches(kShownBatches));
+    glance = std::move(seen);
+    return {};
+  }
+  // The rows of those here, by their names.
+  Status FindBatches(const std::vector<std::string>& names, BatchGlance& glance) {
+    const auto batches = shard_.store->OpenBatches();
+    for (const std::string& name : names) {
+      BOOST_OUTCOME_TRY(found, batches->Find(name));
+      if (found) glance.batches.push_back({name, found->state, found->created_at});
+    }
+    return {};
+  }
+  // `batches`: whose counts are wanted by themselves.
+  Status Read(const std::vector<std::string>& batches, ShardFacts& facts) {
     facts.tables = shard_.tables;
     BOOST_OUTCOME_TRYV(LookAtBeats());
-    BOOST_OUTCOME_TRYV(ReadTotals(facts));
+    BOOST_OUTCOME_TRYV(ReadTotals(batches, facts));
     const std::vector<TableName> tables = NamesOf(shard_.tables);
     BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
     facts.waiting = std::move(waiting);
@@ -68,8 +89,8 @@ class ShardLook {
     facts.permit_home = std::move(home);
     return {};
   }
-  Status ReadTotals(ShardFacts& facts) {
-    BOOST_OUTCOME_TRY(totals, operations_->Totals());
+  Status ReadTotals(const std::vector<std::string>& batches, ShardFacts& facts) {
+    BOOST_OUTCOME_TRY(totals, operations_->TypeTotals(batches));
     facts.totals = std::move(totals);
     return {};
   }
@@ -221,12 +242,14 @@ void StatusReader::NoteAway(ShardFacts& shard, const Status& read) {
 }
 
 // Several at once: one that is away keeps nobody waiting, and two take as long as one where the servers have
-// the cores.
+// the cores. Which batches are shown all shards decide: the row of one stands in its home alone, and its
+// counts wherever it has tasks.
 void StatusReader::ReadShards(StatusFacts& facts) {
   struct Job {
     ShardLook* look;
     ShardFacts* shard;
     Status read = {};
+    BatchGlance glance = {};
   };
   std::vector<Job> jobs;
   for (auto& [name, look] : looks_) {
@@ -235,7 +258,29 @@ void StatusReader::ReadShards(StatusFacts& facts) {
     jobs.push_back({&look, &shard});
   }
   if (jobs.empty()) return;
-  ForEachAtOnce(jobs.size(), [&](std::size_t n) { jobs[n].read = jobs[n].look->Read(*jobs[n].shard); });
+  const auto for_each = [&](const auto& read) {
+    ForEachAtOnce(jobs.size(), [&](std::size_t n) {
+      Job& job = jobs[n];
+      if (job.read) job.read = read(job);
+    });
+  };
+  const auto choose = [&] {
+    std::vector<BatchGlance> glances;
+    for (const Job& job : jobs) glances.push_back(job.glance);
+    ChooseBatches(glances, facts);
+  };
+  for_each([](Job& job) { return job.look->GlanceAtBatches(job.glance); });
+  choose();
+  std::vector<std::string> plain;  // here; another shard may have the row, and have shown others
+  for (const BatchGlance::Seen& one : facts.batches) {
+    if (!one.state) plain.push_back(one.name);
+  }
+  if (!plain.empty() && jobs.size() > 1) {
+    for_each([&](Job& job) { return job.look->FindBatches(plain, job.glance); });
+    choose();
+  }
+  const std::vector<std::string> names = NamesOf(facts.batches);
+  for_each([&](Job& job) { return job.look->Read(names, *job.shard); });
   away_.reset();
   for (const Job& job : jobs) {
     if (job.read) {
@@ -322,7 +367,7 @@ void StatusReader::Watch(StatusFacts& facts) {
   for (auto& [name, look] : looks_) {
     ShardFacts& shard = facts.shards.at(name);
     if (!shard.error.empty()) continue;
-    NoteAway(shard, look.ReadTotals(shard));
+    NoteAway(shard, look.ReadTotals(NamesOf(facts.batches), shard));
   }
 }
 

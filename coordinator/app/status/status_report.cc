@@ -78,8 +78,9 @@ std::size_t WidthOf(const TextTable& table) {
 }
 
 // `lesser` columns are left out where no row has anything to say, and where there is no room, these first.
-// Into a pipe (`width` 0) all are written: whoever reads that counts them.
-void Add(std::string& text, TextTable table, const std::vector<const char*>& lesser, std::size_t width) {
+// Into a pipe (`width` 0) all are written: whoever reads that counts them. `rest` is what comes below.
+void Add(std::string& text, TextTable table, const std::vector<const char*>& lesser, std::size_t width,
+         const std::string& rest = "") {
   for (const bool empty : {true, false}) {
     for (const char* title : lesser) {
       for (std::size_t column = 0; width > 0 && column < table.columns.size(); ++column) {
@@ -93,6 +94,7 @@ void Add(std::string& text, TextTable table, const std::vector<const char*>& les
   if (more > 0) table.rows.resize(kMostRows);
   text += table.Text(width) + "\n";
   if (more > 0) text += "… and " + std::to_string(more) + " more, in --json\n";
+  text += rest;
   text += "\n";
 }
 
@@ -228,7 +230,7 @@ void AddFailures(const StatusFacts& facts, std::size_t width, std::string& text)
   Add(text, std::move(table), {"newest"}, width);
 }
 
-std::map<std::string, BatchSums> BatchesOf(const StatusFacts& facts) {
+std::map<std::string, BatchSums> BatchSumsOf(const StatusFacts& facts) {
   std::map<std::string, BatchSums> batches;
   for (const auto& [name, shard] : facts.shards) {
     for (const TaskTotals& total : shard.totals) {
@@ -238,15 +240,28 @@ std::map<std::string, BatchSums> BatchesOf(const StatusFacts& facts) {
   return batches;
 }
 
+// As `batch list` has it.
+const char* StateText(const BatchGlance::Seen& batch) {
+  return batch.state ? ToString(*batch.state) : "plain";
+}
+
 void AddBatches(const StatusFacts& facts, std::size_t width, std::string& text) {
-  const auto batches = BatchesOf(facts);
-  if (batches.empty()) return;
-  TextTable table{{{"batch"}, {"succeeded", true}, {"failed", true}, {"cancelled", true}}, {}};
-  for (const auto& [name, batch] : batches) {
-    table.rows.push_back(
-        {Fit(name, 32), WithCommas(batch.succeeded), WithCommas(batch.failed), WithCommas(batch.cancelled)});
+  if (facts.batches.empty()) return;
+  auto sums = BatchSumsOf(facts);
+  TextTable table{{{"batch"}, {"succeeded", true}, {"failed", true}, {"cancelled", true}, {"state"}}, {}};
+  for (const BatchGlance::Seen& batch : facts.batches) {
+    const BatchSums& ended = sums[batch.name];
+    table.rows.push_back({Fit(batch.name, 32), WithCommas(ended.succeeded), WithCommas(ended.failed),
+                          WithCommas(ended.cancelled), StateText(batch)});
   }
-  Add(text, std::move(table), {}, width);
+  const Counted& others = facts.other_batches;
+  std::string rest;
+  if (others.more) {
+    rest = "… and more: millrace batch list\n";
+  } else if (others.count > 0) {
+    rest = "… and " + WithCommas(others.count) + " more: millrace batch list\n";
+  }
+  Add(text, std::move(table), {}, width, rest);
 }
 
 // What runs of the types of which only a few may run at once.
@@ -389,6 +404,38 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
 
 }  // namespace
 
+void ChooseBatches(const std::vector<BatchGlance>& of_shards, StatusFacts& facts) {
+  constexpr std::size_t kEnded = 5;
+  std::map<std::string, BatchGlance::Seen> by_name;
+  Counted all;
+  for (const BatchGlance& glance : of_shards) {
+    all += {glance.all, glance.more};
+    for (const BatchGlance::Seen& one : glance.batches) {
+      const auto [at, is_new] = by_name.try_emplace(one.name, one);
+      if (is_new) continue;
+      if (!at->second.state) at->second = one;
+      --all.count;
+    }
+  }
+  std::vector<BatchGlance::Seen> unended;
+  std::vector<BatchGlance::Seen> ended;
+  std::vector<BatchGlance::Seen> plain;
+  for (const auto& [name, one] : by_name)
+    (!one.state ? plain : *one.state == BatchState::Ended ? ended : unended).push_back(one);
+  for (auto* some : {&unended, &ended}) {
+    std::stable_sort(some->begin(), some->end(),
+                     [](const auto& a, const auto& b) { return a.created_at > b.created_at; });
+  }
+  ended.resize(std::min(ended.size(), kEnded));
+  facts.batches.clear();
+  for (const auto* some : {&unended, &ended, &plain}) {
+    const std::size_t room = std::min(some->size(), kShownBatches - facts.batches.size());
+    facts.batches.insert(facts.batches.end(), some->begin(),
+                         some->begin() + static_cast<std::ptrdiff_t>(room));
+  }
+  facts.other_batches = {all.count - facts.batches.size(), all.more};
+}
+
 std::string StatusText(const StatusFacts& facts, std::size_t width) {
   std::string text;
   AddHead(facts, width, text);
@@ -412,12 +459,16 @@ ordered_json StatusJson(const StatusFacts& facts) {
   for (const WorkerFacts& worker : facts.workers) out["workers"].push_back(ToJson(worker));
   for (const auto& [handler, type] : TypesOf(facts)) out["handlers"].push_back(ToJson(handler, type, facts));
   for (const auto& [name, shard] : facts.shards) out["shards"].push_back(ToJson(name, shard));
-  for (const auto& [name, batch] : BatchesOf(facts)) {
-    out["batches"].push_back({{"batch", name},
-                              {"succeeded", batch.succeeded},
-                              {"failed", batch.failed},
-                              {"cancelled", batch.cancelled}});
+  auto sums = BatchSumsOf(facts);
+  for (const BatchGlance::Seen& batch : facts.batches) {
+    const BatchSums& ended = sums[batch.name];
+    out["batches"].push_back({{"batch", batch.name},
+                              {"succeeded", ended.succeeded},
+                              {"failed", ended.failed},
+                              {"cancelled", ended.cancelled},
+                              {"state", StateText(batch)}});
   }
+  out["other_batches"] = ToJson(facts.other_batches);
   out["window_seconds"] = SecondsOrNull(facts.window);
   if (facts.cluster) {
     out["cluster"] = {{"leader", facts.cluster->leader},

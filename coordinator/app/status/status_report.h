@@ -47,7 +47,7 @@ struct ShardFacts {
   std::string error;  // why it can't be read; then the rest is empty
   std::vector<TableInfo> tables;
   WaitingOverview waiting;
-  std::vector<TaskTotals> totals;
+  std::vector<TaskTotals> totals;  // by batch only of those that are shown
   FailedOverview failed;
   std::vector<PauseRecord> pauses;
   std::vector<Permit> permits;  // that a living worker holds
@@ -91,6 +91,8 @@ struct StatusFacts {
   std::map<std::string, double> ended;            // tasks a second that ended, by task type, in the window
   std::optional<std::vector<AlertFacts>> alerts;  // nullopt: none are configured, or nobody judges them
   std::vector<ScheduleFacts> schedules;           // those that were read
+  std::vector<BatchGlance::Seen> batches;         // those that are shown
+  Counted other_batches;                          // and how many there are beside them
   std::map<std::string, HandlerConfig> handlers;  // the configuration of task types
   Micros brake{0};                                // engine.brake.latency
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
@@ -98,6 +100,12 @@ struct StatusFacts {
       cannot_open;          // likewise: task types, and why their handler does not open
   bool has_config = false;  // a configuration was read, which may be the workers'
 };
+
+// Which batches of all shards are shown, and how many are not: those that have not ended, the newest first; a
+// few of the newest that have; then those without a row in any shard. A name may have a row in one shard and
+// counts alone in another.
+inline constexpr std::size_t kShownBatches = 20;
+void ChooseBatches(const std::vector<BatchGlance>& of_shards, StatusFacts& facts);
 
 // All of one task type, over the shards; of its tables the one with the oldest due task.
 struct TypeState {

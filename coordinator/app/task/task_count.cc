@@ -73,7 +73,8 @@ Status CountByIndex(OverviewStore& overview, const std::vector<TableName>& table
 
 Status CountByCounters(TaskOperations& operations, const std::vector<TableName>& tables,
                        const TaskFilter& filter, Counting& counting) {
-  BOOST_OUTCOME_TRY(totals, operations.Totals());
+  const std::vector<std::string> batches(filter.batch.empty() ? 0 : 1, filter.batch);
+  BOOST_OUTCOME_TRY(totals, operations.TypeTotals(batches));
   for (const TaskTotals& total : totals) {
     const bool meant = std::any_of(tables.begin(), tables.end(),
                                    [&](const TableName& table) { return total.table == table.text(); });

@@ -417,20 +417,69 @@ Result<AheadCount> SqlTaskOperations::Ahead(const Task& task) {
   return ahead;
 }
 
-Result<std::vector<TaskTotals>> SqlTaskOperations::Totals() {
+// `batch` is what a sum's batch is, and `by` what more the sums are by.
+Result<std::vector<TaskTotals>> SqlTaskOperations::SumUp(const std::string& batch, const std::string& by,
+                                                         std::span<const Value> values) {
   std::vector<TaskTotals> totals;
   // What people take out of a pool may have been counted where the row of its sums is gone.
   const auto sum = [](const Row& row, unsigned column) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(row.Signed(column), 0));
   };
+  const std::string order = "task_table,handler" + by;
   BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT task_table,handler,batch,SUM(succeeded),SUM(cancelled),SUM(failed),SUM(attempts_failed) FROM "
-      "millrace_counters GROUP BY task_table,handler,batch ORDER BY task_table,handler,batch",
-      {}, [&](const Row& row) {
+      "SELECT task_table,handler," + batch +
+          ",SUM(succeeded),SUM(cancelled),SUM(failed),SUM(attempts_failed) FROM millrace_counters GROUP BY " +
+          order + " ORDER BY " + order,
+      values, [&](const Row& row) {
         totals.push_back(
             {row.Text(1), row.Text(2), row.Text(3), sum(row, 4), sum(row, 5), sum(row, 6), sum(row, 7)});
       }));
   return totals;
+}
+
+Result<std::vector<TaskTotals>> SqlTaskOperations::Totals() { return SumUp("batch", ",batch", {}); }
+
+Result<std::vector<TaskTotals>> SqlTaskOperations::TypeTotals(std::span<const std::string> batches) {
+  if (batches.empty()) return SumUp("''", "", {});
+  BOOST_OUTCOME_TRYV(CheckBatch(batches.size()));
+  const std::vector<Value> names(batches.begin(), batches.end());
+  return SumUp("CASE WHEN batch IN (" + Repeat("?", names.size()) + ") THEN batch ELSE '' END AS told",
+               ",told", names);
+}
+
+// No index knows which batch is new: the rows are read once, and no more of them kept than are asked for. Of
+// those without a row the counters know, by the first of them.
+Result<BatchGlance> SqlTaskOperations::GlanceAtBatches(std::size_t limit) {
+  constexpr std::uint64_t kMost = 10'000;
+  const auto state_of = [](const std::string& text) {
+    return text == ToString(BatchState::Ended)    ? BatchState::Ended
+           : text == ToString(BatchState::Closed) ? BatchState::Closed
+                                                  : BatchState::Open;
+  };
+  BatchGlance glance;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT name,state,created_at FROM millrace_batches ORDER BY CASE WHEN state='ended' THEN 1 "
+                "ELSE 0 END,created_at DESC,name LIMIT ?",
+                {std::uint64_t{limit}}, [&](const Row& row) {
+                  glance.batches.push_back({row.Text(1), state_of(row.Text(2)), row.Time(3)});
+                }));
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT COUNT(*) FROM (SELECT 1 FROM millrace_batches LIMIT ?) AS counted",
+                               {kMost}, [&](const Row& row) { glance.all = row.Number(1); }));
+  glance.more = glance.all >= kMost;
+  const std::string with_one = " FROM millrace_counters WHERE batch<>'' LIMIT ?) AS looked_at";
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT COUNT(*) FROM (SELECT batch" + with_one, {kMost},
+                               [&](const Row& row) { glance.more = glance.more || row.Number(1) >= kMost; }));
+  std::uint64_t plain = 0;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT DISTINCT batch FROM (SELECT batch" + with_one +
+                    " WHERE NOT EXISTS (SELECT 1 FROM millrace_batches b WHERE b.name=batch) ORDER BY batch "
+                    "LIMIT ?",
+                {kMost, std::uint64_t{limit + 1}}, [&](const Row& row) {
+                  if (++plain <= limit) glance.batches.push_back({row.Text(1), std::nullopt, std::nullopt});
+                }));
+  glance.all += std::min<std::uint64_t>(plain, limit);
+  glance.more = glance.more || plain > limit;
+  return glance;
 }
 
 std::unique_ptr<TaskOperations> OpenOperations(std::unique_ptr<Connection> connection) {

@@ -34,8 +34,12 @@ class SqlTaskOperations final : public TaskOperations {
                         const std::string& reason) override;
   Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
+  Result<std::vector<TaskTotals>> TypeTotals(std::span<const std::string> batches) override;
+  Result<BatchGlance> GlanceAtBatches(std::size_t limit) override;
 
  private:
+  Result<std::vector<TaskTotals>> SumUp(const std::string& batch, const std::string& by,
+                                        std::span<const Value> values);
   Status ReadAttempts(TaskRecord& record);
 
   const std::unique_ptr<Connection> connection_;

@@ -42,6 +42,67 @@ TaskTotals TotalOf(StoreTest& test, const std::string& handler) {
   return {};
 }
 
+void SettleOneOf(StoreTest& test, const std::string& handler, const std::string& batch, To to) {
+  const auto id = test.Add({.handler = handler, .slice = 1, .run_at = test.Now() - hours(1), .batch = batch});
+  test.Settle({End(test.ClaimOne(id), to)});
+}
+
+TEST_P(StoreContract, TotalsOfTypesTellApartTheBatchesThatAreNamedAlone) {
+  for (const char* batch : {"x", "y", "z"}) SettleOneOf(*this, "a", batch, To::Succeeded);
+  SettleOneOf(*this, "a", "y", To::Failed);
+  SettleOneOf(*this, "b", "z", To::Cancelled);
+  const auto lines = [&](const std::vector<std::string>& batches) {
+    const auto totals = operations().TypeTotals(batches);
+    EXPECT_TRUE(totals) << totals.error().message;
+    std::vector<std::string> out;
+    for (const TaskTotals& one : *totals) {
+      out.push_back(one.table + " " + one.handler + " " + one.batch + " " + std::to_string(one.succeeded) +
+                    std::to_string(one.cancelled) + std::to_string(one.failed));
+    }
+    return out;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines({}), (Lines{"tasks a  301", "tasks b  010"}));
+  EXPECT_EQ(lines({"y", "none"}), (Lines{"tasks a  200", "tasks a y 101", "tasks b  010"}));
+  EXPECT_EQ(operations().Totals()->size(), 4U) << "and by each";
+}
+
+TEST_P(StoreContract, AGlanceAtBatchesIsOfThoseThatHaveNotEndedThenOfTheNewest) {
+  const auto batches = store().OpenBatches();
+  const auto glance = [&](std::size_t limit) {
+    const auto seen = operations().GlanceAtBatches(limit);
+    EXPECT_TRUE(seen) << seen.error().message;
+    return seen ? *seen : BatchGlance{};
+  };
+  EXPECT_TRUE(glance(5).batches.empty());
+  EXPECT_EQ(glance(5).all, 0U);
+  for (const char* name : {"b1", "b2", "b3", "b4", "b5"}) {
+    ASSERT_TRUE(batches->Make({.name = name, .home = {"main", "tasks"}, .made_by = "me"}));
+    const std::string text = name;
+    if (text == "b2" || text == "b5") continue;
+    ASSERT_TRUE(batches->Close(name, "me"));
+    if (text == "b3") continue;
+    ASSERT_TRUE(batches->End({.name = name, .table = "tasks", .sums = {.succeeded = 1}}));
+  }
+  for (const char* plain : {"p1", "p2", "p3"}) SettleOneOf(*this, "a", plain, To::Succeeded);
+  SettleOneOf(*this, "a", "b1", To::Succeeded);
+  const auto names = [](const BatchGlance& seen) {
+    std::string text;
+    for (const auto& one : seen.batches)
+      text += one.name + (one.state ? std::string(":") + ToString(*one.state) : "") + " ";
+    return text;
+  };
+  const BatchGlance all = glance(10);
+  EXPECT_EQ(names(all), "b5:open b3:closed b2:open b4:ended b1:ended p1 p2 p3 ");
+  EXPECT_EQ(all.all, 8U);
+  EXPECT_FALSE(all.more);
+  EXPECT_TRUE(all.batches[0].created_at);
+  const BatchGlance some = glance(2);
+  EXPECT_EQ(names(some), "b5:open b3:closed p1 p2 ");
+  EXPECT_EQ(some.all, 7U);
+  EXPECT_TRUE(some.more) << "of those without a row there are more";
+}
+
 TEST_P(StoreContract, SubmitTakesEveryMember) {
   const WallTime at = Now() + hours(3) + Micros(7);
   const std::vector<NewTask> batch{{.handler = "a",

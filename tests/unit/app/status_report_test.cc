@@ -87,6 +87,69 @@ TEST(StatusReportTest, ASchedulesTroublesAreFindings) {
   EXPECT_THAT(StatusText(facts, 0), HasSubstr("it is 5 min late"));
 }
 
+BatchGlance::Seen Batch(const std::string& name, std::optional<BatchState> state, int hour) {
+  return {name, state, state ? std::optional(kNow - hours(hour)) : std::nullopt};
+}
+
+std::string BatchNames(const StatusFacts& facts) {
+  std::string names;
+  for (const BatchGlance::Seen& one : facts.batches) names += one.name + " ";
+  return names;
+}
+
+TEST(StatusReportTest, BatchesAreThoseThatHaveNotEndedAFewOfTheNewestAndThoseWithoutARow) {
+  StatusFacts facts = Healthy();
+  BatchGlance one;
+  one.batches = {Batch("open", BatchState::Open, 5), Batch("closed", BatchState::Closed, 1)};
+  for (int i = 0; i < 9; ++i)
+    one.batches.push_back(Batch("e" + std::to_string(i), BatchState::Ended, 20 - i));
+  one.batches.push_back(Batch("by_sql", std::nullopt, 0));
+  one.all = 1'012;
+  ChooseBatches({one}, facts);
+  EXPECT_EQ(BatchNames(facts), "closed open e8 e7 e6 e5 e4 by_sql ");
+  EXPECT_EQ(facts.other_batches, (Counted{1'004, false}));
+  facts.shards["main"].totals.push_back(
+      {.table = "tasks", .handler = "noop", .batch = "open", .succeeded = 7, .failed = 2});
+  EXPECT_THAT(StatusText(facts, 0),
+              AllOf(HasSubstr("open            7       2"), HasSubstr("by_sql"), HasSubstr("plain"),
+                    HasSubstr("\n… and 1,004 more: millrace batch list\n\n")));
+  const auto json = StatusJson(facts);
+  ASSERT_EQ(json["batches"].size(), 8U);
+  EXPECT_EQ(json["batches"][1].dump(),
+            R"({"batch":"open","succeeded":7,"failed":2,"cancelled":0,"state":"open"})");
+  EXPECT_EQ(json["other_batches"].dump(), R"({"count":1004,"more":false})");
+  EXPECT_EQ(TypesOf(facts).at("noop").failed, 2U) << "what is of a batch is of its type";
+}
+
+TEST(StatusReportTest, HoweverManyBatchesThereAreAFewAreShown) {
+  StatusFacts facts = Healthy();
+  EXPECT_THAT(StatusText(facts, 0), Not(HasSubstr("batch")));
+  BatchGlance one;
+  for (int i = 0; i < 30; ++i) one.batches.push_back(Batch("b" + std::to_string(i), BatchState::Open, i));
+  one.all = 10'000;
+  one.more = true;
+  ChooseBatches({one}, facts);
+  EXPECT_EQ(facts.batches.size(), kShownBatches);
+  EXPECT_EQ(facts.batches[0].name, "b0");
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("\n… and more: millrace batch list\n"));
+}
+
+TEST(StatusReportTest, ABatchOfSeveralShardsIsOne) {
+  StatusFacts facts = Healthy();
+  BatchGlance home;
+  home.batches = {Batch("june", BatchState::Closed, 1)};
+  home.all = 1;
+  BatchGlance other;
+  other.batches = {Batch("june", std::nullopt, 0), Batch("by_sql", std::nullopt, 0)};
+  other.all = 2;
+  for (const auto& both : {std::vector{home, other}, std::vector{other, home}}) {
+    ChooseBatches(both, facts);
+    EXPECT_EQ(BatchNames(facts), "june by_sql ");
+    EXPECT_EQ(facts.batches[0].state, BatchState::Closed);
+    EXPECT_EQ(facts.other_batches, Counted{});
+  }
+}
+
 std::size_t Widest(const std::string& text) {
   std::size_t widest = 0;
   for (std::size_t from = 0; from < text.size();) {
