@@ -31,7 +31,7 @@ StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTo
 
 Result<ShardStanding> StandingReader::Read(std::span<const TableName> tables) {
   BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
-  BOOST_OUTCOME_TRY(totals, operations_->Totals());
+  BOOST_OUTCOME_TRY(totals, operations_->TypeTotals());
   BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, totals));
   ShardStanding standing{.types = StandingOf(waiting, totals, failed)};
   const auto schedules = schedules_->Rows();
@@ -63,13 +63,22 @@ void Standings::Forget(const std::string& shard) {
   shards_.erase(shard);
 }
 
-// What was due at the look is due since then, too: where it was run meanwhile the next look says so.
+// What was due at the look is due since then, too: where it was run meanwhile the next look says so. Of a
+// time in which nobody asked there was no look, and a backlog that is long gone would be told as the oldest
+// of all.
 void Standings::Measure(Gauges& gauges, BootTime now) const {
   MutexLock lock(mutex_);
+  if (asked_ && now - *asked_ > kAskedFor) {
+    for (auto& [shard, standing] : shards_) standing.seen.reset();
+  }
   asked_ = now;
   for (const auto& [shard, standing] : shards_) {
-    gauges.Set("millrace_schedule_late_seconds", {{"shard", shard}}, Seconds(standing.seen.late_schedule));
-    for (const auto& [handler, type] : standing.seen.types) {
+    if (standing.pruned) {
+      gauges.Set("millrace_purge_lag_seconds", {{"shard", shard}}, Seconds(now - *standing.pruned));
+    }
+    if (!standing.seen) continue;
+    gauges.Set("millrace_schedule_late_seconds", {{"shard", shard}}, Seconds(standing.seen->late_schedule));
+    for (const auto& [handler, type] : standing.seen->types) {
       const MetricLabels labels{{"shard", shard}, {"handler", handler}};
       const Micros overdue = type.overdue ? *type.overdue + (now - standing.read) : Micros(0);
       gauges.Set("millrace_tasks_waiting", labels, static_cast<double>(type.waiting));
@@ -78,9 +87,6 @@ void Standings::Measure(Gauges& gauges, BootTime now) const {
       if (type.quarantined > 0) {
         gauges.Set("millrace_tasks_quarantined", labels, static_cast<double>(type.quarantined));
       }
-    }
-    if (standing.pruned) {
-      gauges.Set("millrace_purge_lag_seconds", {{"shard", shard}}, Seconds(now - *standing.pruned));
     }
   }
 }

@@ -59,19 +59,20 @@ class Standings {
   // This process is not the one to tell of it any more.
   void Forget(const std::string& shard);
 
+  // After minutes in which nobody asked nothing is told of the tasks until they have been looked at again.
   void Measure(Gauges& gauges, BootTime now) const;
   // Somebody has asked within the last minutes: nobody reads for those who never ask.
   bool Wanted(BootTime now) const;
 
  private:
   struct Standing {
-    ShardStanding seen;
+    std::optional<ShardStanding> seen;  // nullopt: nobody has looked since it is asked for
     BootTime read;
     std::optional<BootTime> pruned;
   };
 
   mutable Mutex mutex_;
-  std::map<std::string, Standing> shards_ MILLRACE_GUARDED_BY(mutex_);
+  mutable std::map<std::string, Standing> shards_ MILLRACE_GUARDED_BY(mutex_);
   mutable std::optional<BootTime> asked_ MILLRACE_GUARDED_BY(mutex_);
 };
 

@@ -10,7 +10,9 @@ namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
@@ -100,6 +102,30 @@ TEST(StandingsTest, TheyAreToldUntilTheyAreOthersToTell) {
   EXPECT_FALSE(standings.Wanted(read + hours(1)));
   standings.Forget("main");
   EXPECT_THAT(Told(standings, read), IsEmpty());
+}
+
+TEST(StandingsTest, AfterAPauseInAskingAnOldBacklogIsNotToldAsIfItStillWaited) {
+  Standings standings;
+  const BootTime read(seconds(1000));
+  standings.Keep("main", {{{"noop", {7, seconds(30), 0, 0}}}, seconds(0)}, read);
+  standings.NotePruned("main", read);
+  EXPECT_THAT(Told(standings, read + seconds(5)),
+              Contains("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 35"));
+  const BootTime later = read + hours(1);
+  EXPECT_THAT(Told(standings, later), ElementsAre("purge_lag_seconds{shard=\"main\"} 3600"));
+  EXPECT_TRUE(standings.Wanted(later));
+  standings.Keep("main", {{{"noop", {1, seconds(2), 0, 0}}}, seconds(0)}, later + seconds(10));
+  EXPECT_THAT(Told(standings, later + seconds(15)),
+              Contains("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 7"));
+}
+
+TEST(StandingsTest, AScraperThatIsLateKeepsWhatWasSeen) {
+  Standings standings;
+  const BootTime read(seconds(1000));
+  standings.Keep("main", {{{"noop", {7, seconds(30), 0, 0}}}, seconds(0)}, read);
+  Told(standings, read);
+  EXPECT_THAT(Told(standings, read + minutes(4)),
+              Contains("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 270"));
 }
 
 }  // namespace
