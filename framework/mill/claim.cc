@@ -8,6 +8,14 @@
 #include "framework/mill/attempt.h"
 
 namespace millrace::engine {
+namespace {
+
+// Between two tries to resolve claims: so that those take a fifth of the time.
+constexpr int kResolveShare = 4;
+constexpr Micros kSoonestResolve = std::chrono::milliseconds(100);
+constexpr Micros kLatestResolve = std::chrono::seconds(10);
+
+}  // namespace
 
 Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead) {
   if (request.attempt >= kLastAttempt) {
@@ -121,21 +129,46 @@ Step<Status> Claimer::ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayCla
   co_return Status{};
 }
 
-Step<Status> Claimer::Resolve() {
-  while (!unknown_.empty()) {
-    const auto [request, life] = unknown_.back();
-    if (!life->Alive()) {  // whoever marked it dead sees to its rows
-      parts_.attempts.in_flight().Leave(request.table, request.ids);
-      unknown_.pop_back();
-      continue;
+void Claimer::LeaveDead() {
+  std::erase_if(unknown_, [this](const Sent& sent) {
+    const auto& [request, life] = sent;
+    if (life->Alive()) return false;
+    parts_.attempts.in_flight().Leave(request.table, request.ids);
+    return true;
+  });
+}
+
+// A failure is one of these rows, of which somebody may have locked the table: it is no reason to claim
+// nothing else. A shard that is away fails what is asked of it next.
+Step<> Claimer::Resolve(bool at_once) {
+  LeaveDead();
+  const BootTime began = parts_.clock.Now();
+  if (unknown_.empty() || (began < resolves_again_ && !at_once)) co_return;
+  std::vector<Sent> kept;
+  for (const Sent& sent : std::exchange(unknown_, {})) {
+    const Status resolved = co_await ResolveOne(sent);
+    if (resolved) continue;
+    if (resolves_again_ == BootTime{}) {
+      LogWarning("a claim whose reply was lost can't be resolved yet; it is tried again until it can",
+                 {{"shard", parts_.shard},
+                  {"table", std::string(sent.first.table)},
+                  {"error", resolved.error().message}});
     }
-    BOOST_OUTCOME_CO_TRY(adopted, co_await port_.Resolve(request));
-    LogInfo("a claim whose reply was lost is resolved",
-            {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted.size()}});
-    parts_.attempts.in_flight().LeaveMissed(request, adopted);
-    unknown_.pop_back();
-    co_await AcceptResolved(std::move(adopted), life);
+    kept.push_back(sent);
   }
+  unknown_ = std::move(kept);
+  const BootTime now = parts_.clock.Now();
+  const Micros pause = std::clamp(kResolveShare * (now - began), kSoonestResolve, kLatestResolve);
+  resolves_again_ = unknown_.empty() ? BootTime{} : now + pause;
+}
+
+Step<Status> Claimer::ResolveOne(Sent sent) {
+  const auto& [request, life] = sent;
+  BOOST_OUTCOME_CO_TRY(adopted, co_await port_.Resolve(request));
+  LogInfo("a claim whose reply was lost is resolved",
+          {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted.size()}});
+  parts_.attempts.in_flight().LeaveMissed(request, adopted);
+  co_await AcceptResolved(std::move(adopted), life);
   co_return Status{};
 }
 

@@ -58,6 +58,7 @@ struct ClaimWork {
 class Claimer {
  public:
   struct Parts {
+    const Clock& clock;
     const std::string& shard;
     Attempts& attempts;
     SoloGate& gate;
@@ -75,9 +76,13 @@ class Claimer {
   // Claims the suspect whose turn it is, if any, of a group that may be claimed.
   Step<Status> ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayClaim may_claim, Micros others_take);
 
-  // Resolves claims whose outcome is unknown. Stops at the first error.
-  Step<Status> Resolve();
+  // Tries to resolve the claims whose outcome is unknown, each once; what can't be resolved is kept. One that
+  // waits for somebody's lock costs the strand a second, so after a failure nothing is tried for a while,
+  // unless it is to be `at_once`.
+  Step<> Resolve(bool at_once);
   bool HasUnknown() const { return !unknown_.empty(); }
+  // When Resolve tries again, where it has anything to.
+  BootTime ResolvesAgain() const { return unknown_.empty() ? BootTime::max() : resolves_again_; }
   // Since it was asked last.
   ClaimWork TakeWork() { return std::exchange(work_, {}); }
 
@@ -92,6 +97,9 @@ class Claimer {
   Step<Result<Tasks>> FailUnclaimed(ClaimRequest request, std::string why);
   // Nobody has claimed these: whoever found them is to find them again.
   void NoteLeft(const ClaimRequest& request);
+  // Whoever marked their lives dead sees to their rows.
+  void LeaveDead();
+  Step<Status> ResolveOne(Sent sent);
   Step<> AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life);
   Step<Status> Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo);
   // Takes out those whose key is another's, or not known to be theirs.
@@ -103,6 +111,7 @@ class Claimer {
   ScanPort& port_;
   Suspects& suspects_;
   std::vector<Sent> unknown_;
+  BootTime resolves_again_{};
   ClaimWork work_;
 };
 

@@ -36,7 +36,8 @@ Scanner::Scanner(Parts parts, const ScanPart& part, ScanShared& shared, ScanPort
       shared_(shared),
       port_(port),
       suspects_(parts_.shard, parts_.gate),
-      claimer_({parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.counters, parts_.beat},
+      claimer_({parts_.clock, parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.counters,
+                parts_.beat},
                port_, suspects_) {}
 
 void Scanner::LookAgain() {
@@ -67,7 +68,8 @@ bool Scanner::RingDue() {
 
 Micros Scanner::UntilNext() {
   if (rung_.load()) return Micros(0);
-  return std::min({look_.until, rounds_.Next(), held_until_, rings_.Next()}) - parts_.clock.Now();
+  const BootTime until = std::min({look_.until, rounds_.Next(), held_until_, rings_.Next()});
+  return std::min(until, claimer_.ResolvesAgain()) - parts_.clock.Now();
 }
 
 void Scanner::StopClaiming() {
@@ -117,8 +119,7 @@ Step<Micros> Scanner::Round() {
   const EngineConfig engine = parts_.engine.Get();
   failed_ = false;
   idle_.store(false);
-  const Status resolved = co_await claimer_.Resolve();
-  Note(resolved);
+  co_await claimer_.Resolve(!claiming_.load());
   const std::shared_ptr<Lease> life = parts_.lives.Own();
   if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) {
     suspects_.Forget();

@@ -30,7 +30,8 @@ struct Asked {
   int created = 0;  // pages with the time of creation
   int greatest = 0;
   int claims = 0;
-  int ahead = 0;   // of them
+  int ahead = 0;  // of them
+  int resolves = 0;
   int beside = 0;  // times that pages were asked for while a claim was on its way
   bool operator==(const Asked&) const = default;
 };
@@ -102,7 +103,10 @@ class StoreScan final : public Driven<ScanPort> {
     return store_->FailUnclaimed(request, why);
   }
   Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) override {
-    return store_->Resolve(request);
+    ++asked.resolves;
+    if (request.table != locked) return store_->Resolve(request);
+    clock_.Advance(std::chrono::seconds(1));
+    return Result<std::vector<Task>>(Fail(ErrorCode::Unavailable, "somebody has locked the table"));
   }
   Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
                                                      const std::vector<Task>& tasks) override {
@@ -119,8 +123,9 @@ class StoreScan final : public Driven<ScanPort> {
   bool loses_claims = false;                           // all of them
   int loses_claim = 0;                                 // that of this number, from 1 on
   ErrorCode lost_as = ErrorCode::Unavailable;
-  std::uint64_t refused_id = 0;  // no claim with it is taken
-  bool answers_at_once = false;  // those that are sent ahead, too: else when asked
+  std::uint64_t refused_id = 0;     // no claim with it is taken
+  std::optional<TableName> locked;  // no claim of it is resolved, after a wait of a second
+  bool answers_at_once = false;     // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
   Micros maps_take{0};

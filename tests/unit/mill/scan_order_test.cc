@@ -470,6 +470,30 @@ TEST_F(ScanOrderTest, WhatComesDueIsLookedForAtOnceWhereThatIsCheap) {
   EXPECT_EQ(Claimed()["retried"], 1u);
 }
 
+TEST_F(ScanOrderTest, AClaimThatCantBeResolvedKeepsNoOtherTableFromBeingClaimed) {
+  NewStore({3, 8});
+  const std::vector<TableName> tables{"tasks_000", "tasks_001", "tasks_002"};
+  RoundWorker& worker = Start();
+  worker.Own({{tables[0], true, {}}, {tables[1], true, {}}, {tables[2], true, {}}});
+  worker.scan.lost_as = ErrorCode::Unknown;
+  for (int i = 0; i < 2; ++i) {  // the newer of the two is locked
+    worker.scan.locked = tables[static_cast<std::size_t>(i)];
+    worker.scan.loses_a_claim = true;
+    Submit("first", 5, 10, *worker.scan.locked);
+    Go(milliseconds(300));
+    ASSERT_FALSE(worker.scan.loses_a_claim);
+  }
+  Submit("second", 5, 10, tables[2]);
+  worker.scan.asked.resolves = 0;
+  Go(seconds(10));
+  EXPECT_EQ(Claimed()["second"], 10u);
+  EXPECT_EQ(Claimed()["first"], 10u) << "what is not locked is resolved";
+  EXPECT_LE(worker.scan.asked.resolves, 5) << "each waits for a second, which no other table is to pay for";
+  worker.scan.locked = std::nullopt;
+  Go(seconds(10));
+  EXPECT_EQ(Claimed()["first"], 20u);
+}
+
 TEST(ClaimLedgerTest, TwoThatSeeTheSameRoomDoNotBothFillIt) {
   ClaimLedger ledger;
   const ClaimLoad seen = ledger.Landed("a");
