@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "framework/base/log.h"
 #include "framework/mill/attempt.h"
 
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kPatience = std::chrono::seconds(60);          // for those inside to leave
+constexpr Micros kPatience = std::chrono::seconds(60);  // for those inside to leave
+// Beside what takes longer than that. Whoever asks no more for so long as patience lasts is gone.
+constexpr Micros kLongestRefusal = std::chrono::minutes(15);
 constexpr Micros kLongestStretch = std::chrono::seconds(10);    // of suspects in succession
 constexpr Micros kFirstEntry = std::chrono::milliseconds(500);  // scanners look, and find that they may enter
 // A wish is renewed many times a second, unless its strand waits for others' locks, up to a second each time.
@@ -58,15 +61,42 @@ void SoloGate::EndStretch(BootTime now) {
   stretch_.reset();
 }
 
+// Of work that follows work some is always long. A wish that counts for as long as it was refused leaves the
+// others half of the time at least, and comes to its end however long they take.
+Micros SoloGate::PatienceOf(BootTime now, Micros others_take) {
+  const Micros refused = now - refused_;
+  if (others_take <= kPatience) return kPatience;
+  return refused >= kLongestRefusal ? refused : Micros(0);
+}
+
 bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
-  const BootTime now = clock_.Now();
-  MutexLock lock(mutex_);
+  bool insists = false;
+  bool alone = false;
+  {
+    MutexLock lock(mutex_);
+    alone = Ask(suspect, others_take, clock_.Now(), insists);
+  }
+  if (insists) {
+    LogWarning(
+        "nothing is claimed until what runs has ended: a task whose runs have killed its process has "
+        "waited long enough to run alone",
+        {{"task", suspect}});
+  }
+  return alone;
+}
+
+bool SoloGate::Ask(const std::string& suspect, Micros others_take, BootTime now, bool& insists) {
   if (alone_) return false;
+  if (now - asked_last_ > kPatience) refused_ = now;
+  asked_last_ = now;
   if (suspect_ != suspect) DropForgotten();
   if (suspect_.empty()) {
-    if (others_take > kPatience || IsOthersTurn(now)) return false;
+    const Micros patience = PatienceOf(now, others_take);
+    if (patience == Micros(0) || IsOthersTurn(now)) return false;
     suspect_ = suspect;
     asked_ = now;
+    patience_ = patience;
+    insists = patience > kPatience;
     // Meanwhile others could have entered, though nobody did; or it was a wish that was forgotten.
     if (!stretch_ || now - renewed_ > kFirstEntry) stretch_ = now;
   }
@@ -76,7 +106,7 @@ bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
     alone_ = true;
     return true;
   }
-  if (now - asked_ > kPatience) {
+  if (now - asked_ > patience_) {
     suspect_.clear();
     EndStretch(now);
   }
@@ -88,7 +118,7 @@ void SoloGate::LeaveAlone() {
   MutexLock lock(mutex_);
   suspect_.clear();
   alone_ = false;
-  renewed_ = now;
+  renewed_ = refused_ = asked_last_ = now;
   if (stretch_ && now - *stretch_ >= kLongestStretch) EndStretch(now);
 }
 

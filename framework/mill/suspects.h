@@ -30,7 +30,8 @@ namespace millrace::engine {
 //
 // Suspects follow each other without a pause, for a stretch that ends: then the others have the worker for as
 // long as they were kept out, or until nobody uses it. So neither a storm of suspects nor one that waits
-// beside a long job stops the worker for the rest.
+// beside a long job stops the worker for the rest. Nor is one kept waiting for ever beside work of which
+// there is always something that takes long: after a quarter of an hour it is waited for.
 //
 // Thread-safe; one for all shards of a worker.
 class SoloGate {
@@ -46,7 +47,8 @@ class SoloGate {
   // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then,
   // many times a second: a wish that nobody renews is forgotten. Whoever asks is told no while one has it,
   // also in the same name, and while it is the turn of those who need none. While what runs is expected to
-  // take longer (`others_take`) than a suspect would wait, nobody is kept out.
+  // take longer (`others_take`) than a suspect would wait, nobody is kept out; once that has been so for a
+  // quarter of an hour the wish counts all the same, for as long as it was refused.
   bool EnterAlone(const std::string& suspect, Micros others_take = Micros(0));
   // Takes the wish back; nothing happens where another has it, or where the suspect is alone already: it may
   // be another strand's by now.
@@ -60,6 +62,11 @@ class SoloGate {
  private:
   bool IsOthersTurn(BootTime now) const MILLRACE_REQUIRES(mutex_);
   void EndStretch(BootTime now) MILLRACE_REQUIRES(mutex_);
+  // EnterAlone; `insists` is set where others' long work is no reason any more.
+  bool Ask(const std::string& suspect, Micros others_take, BootTime now, bool& insists)
+      MILLRACE_REQUIRES(mutex_);
+  // For how long a wish is to count that is uttered now; zero: it is refused.
+  Micros PatienceOf(BootTime now, Micros others_take) MILLRACE_REQUIRES(mutex_);
   // Of the wish.
   bool Forgotten() const MILLRACE_REQUIRES(mutex_);
   void DropForgotten() MILLRACE_REQUIRES(mutex_);
@@ -71,6 +78,10 @@ class SoloGate {
   bool alone_ MILLRACE_GUARDED_BY(mutex_) = false;   // has it
   BootTime asked_ MILLRACE_GUARDED_BY(mutex_){};     // when `suspect_` did first
   BootTime renewed_ MILLRACE_GUARDED_BY(mutex_){};   // and last, or when a suspect's solitude has ended
+  Micros patience_ MILLRACE_GUARDED_BY(mutex_){0};   // of this wish
+  // Since when suspects have been waiting of whom none was alone, and when one of them asked last.
+  BootTime refused_ MILLRACE_GUARDED_BY(mutex_){};
+  BootTime asked_last_ MILLRACE_GUARDED_BY(mutex_){-std::chrono::hours(1)};
   // Since when nobody else has been able to enter, over all suspects in succession.
   std::optional<BootTime> stretch_ MILLRACE_GUARDED_BY(mutex_);
   BootTime others_from_ MILLRACE_GUARDED_BY(mutex_){};

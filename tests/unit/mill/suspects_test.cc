@@ -9,10 +9,19 @@ namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 class SoloGateTest : public ::testing::Test {
  protected:
+  // Asks each second, for so long, beside what is expected to take ten minutes yet. True if it is alone then.
+  bool AsksBesideLongWork(Micros span, const std::string& suspect = "a") {
+    for (const BootTime end = clock_.Now() + span; clock_.Now() < end; clock_.Advance(seconds(1))) {
+      if (gate_.EnterAlone(suspect, minutes(10))) return true;
+    }
+    return false;
+  }
+
   ManualClock clock_;
   SoloGate gate_{clock_};
 };
@@ -149,6 +158,47 @@ TEST_F(SoloGateTest, BesideWhatRunsForLongNobodyIsKeptOutUntilThatIsDueToEndSoon
   EXPECT_FALSE(gate_.Enter(1));
   gate_.Leave();
   EXPECT_TRUE(gate_.EnterAlone("a"));
+}
+
+// Long tasks that follow each other would keep it waiting for ever: neither run nor in quarantine.
+TEST_F(SoloGateTest, BesideSteadyLongWorkASuspectHasItsTurnAfterAQuarterOfAnHour) {
+  ASSERT_TRUE(gate_.Enter(1));
+  EXPECT_FALSE(AsksBesideLongWork(minutes(15)));
+  EXPECT_TRUE(gate_.Enter(1)) << "nobody was kept out";
+  gate_.Leave();
+  EXPECT_FALSE(AsksBesideLongWork(minutes(10)));
+  EXPECT_FALSE(gate_.Enter(1));
+  gate_.Leave();
+  EXPECT_TRUE(AsksBesideLongWork(seconds(1)));
+  gate_.LeaveAlone();
+  clock_.Advance(seconds(1));
+  ASSERT_TRUE(gate_.Enter(1));
+  clock_.Advance(minutes(11));  // they were kept out for as long
+  EXPECT_FALSE(AsksBesideLongWork(minutes(14), "b"));
+  EXPECT_TRUE(gate_.Enter(1)) << "the next one waits as long";
+}
+
+TEST_F(SoloGateTest, ItKeepsOthersOutForAsLongAsItWasKeptWaiting) {
+  ASSERT_TRUE(gate_.Enter(1));
+  EXPECT_FALSE(AsksBesideLongWork(minutes(15)));
+  EXPECT_FALSE(AsksBesideLongWork(minutes(15)));
+  EXPECT_FALSE(gate_.Enter(1));
+  EXPECT_FALSE(AsksBesideLongWork(seconds(2)));
+  EXPECT_TRUE(gate_.Enter(1)) << "what runs takes longer still";
+  EXPECT_FALSE(AsksBesideLongWork(minutes(14)));
+  EXPECT_TRUE(gate_.Enter(1)) << "that is their turn";
+  EXPECT_FALSE(AsksBesideLongWork(minutes(44)));
+  EXPECT_FALSE(gate_.Enter(1));
+  gate_.Leave(3);
+  EXPECT_TRUE(AsksBesideLongWork(seconds(1)));
+}
+
+TEST_F(SoloGateTest, WhatWasRefusedToOneThatIsGoneCountsForNobody) {
+  ASSERT_TRUE(gate_.Enter(1));
+  EXPECT_FALSE(AsksBesideLongWork(minutes(14)));
+  clock_.Advance(minutes(5));
+  EXPECT_FALSE(AsksBesideLongWork(minutes(14), "b"));
+  EXPECT_TRUE(gate_.Enter(1));
 }
 
 }  // namespace
