@@ -1,6 +1,7 @@
 #include "coordinator/upkeep/schedules.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
@@ -23,6 +24,12 @@ constexpr Micros kNewerIsStale = std::chrono::minutes(1);
 // And its rows go so much later, where its document does not have them: somebody may be about to bring the
 // former document back, and a row knows what was missed meanwhile.
 constexpr Micros kNewerIsForgotten = std::chrono::hours(24);
+
+// By no number a process takes up its file within three seconds, so that for a moment its rule and another's
+// are of two versions of one file.
+constexpr Micros kFilesDiffer = std::chrono::seconds(10);
+// Whoever serves a row moves it on when it is due.
+constexpr Micros kUnserved = kPunctual;
 
 const char* WhyLapsed(const ScheduleRow& row, const ScheduleState& to, const LastTask& last) {
   if (row.state.paused) return "the schedule was paused";
@@ -77,6 +84,7 @@ Micros ShardSchedules::Look(const ScheduleDuty& duty, BootTime now) {
   if (!rows) {
     board_.Forget(shard_);
     known_.clear();
+    for (auto& [name, row] : unnumbered_) row.since = now;  // nobody could serve it
     const bool meant = rows.error().code != ErrorCode::NotFound || !schedules.empty();
     if (meant) Say("schedules of shard " + shard_ + " can't fire: " + rows.error().message);
     Tell();
@@ -112,8 +120,18 @@ void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
     const bool same = before != known_.end() && before->second.row == number;
     known[name] = same ? before->second : Known{number, BootClock::now()};
   };
-  for (const auto& [name, schedule] : duty.config->schedules) note(name);
+  std::map<std::string, Unnumbered> unnumbered;
+  for (const auto& [name, schedule] : duty.config->schedules) {
+    note(name);
+    const auto row = reading_.rows.find(name);
+    if (duty.number != 0 || row == reading_.rows.end()) continue;
+    Unnumbered& stands = unnumbered[name] = unnumbered_[name];
+    if (stands.state == row->second.state) continue;
+    stands.state = row->second.state;
+    stands.since = now;
+  }
   known_ = std::move(known);
+  unnumbered_ = std::move(unnumbered);
   board_.Keep(shard_, reading_);
 }
 
@@ -147,6 +165,7 @@ void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule
     Say("schedule " + name + " does not fire yet: shard " + step.shard +
         ", where it may stand, can't be read");
   }
+  if (step.act == Act::Fire && IsAnothers(*placed.own, schedule, duty)) return;
   const Status done = Carry(step, name, schedule, duty);
   if (!done) Say("schedule " + name + " can't fire: " + done.error().message);
 }
@@ -183,6 +202,7 @@ Status ShardSchedules::Make(const std::string& name, const ScheduleConfig& sched
   const FiringStep begun = Decide(schedule.rule, std::nullopt, {}, rows_.now);
   BOOST_OUTCOME_TRY(made, store_->Make({.name = name, .state = *begun.moved, .config = duty.number}));
   again_ = true;
+  if (made && duty.number == 0) unnumbered_[name].served = Mark{begun.moved->rhythm, begun.moved->paused};
   if (made) LogInfo("a schedule begins", {{"schedule", name}, {"shard", shard_}});
   return {};
 }
@@ -222,6 +242,29 @@ Status ShardSchedules::Send(const ScheduleRow& row, const ScheduleConfig& schedu
 bool ShardSchedules::MayChange(const ScheduleRow& row, const ScheduleDuty& duty, Micros patience) const {
   if (duty.number == 0 || row.config <= duty.number) return true;
   return duty.role == Role::Keeps && newer_since_ && now_ - *newer_since_ > patience;
+}
+
+// Two processes with two files would else count it anew in turn, and what comes due meanwhile would be
+// nobody's. So whoever came last, or whose rule was changed last, has it, as long as it serves it.
+bool ShardSchedules::IsAnothers(const ScheduleRow& row, const ScheduleConfig& schedule,
+                                const ScheduleDuty& duty) {
+  if (duty.number != 0) return false;
+  Unnumbered& stands = unnumbered_.at(row.name);
+  const auto others_since = std::exchange(stands.others_since, std::nullopt);
+  const Mark own{RhythmText(schedule.rule.timing), schedule.rule.paused};
+  if (own == Mark{row.state.rhythm, row.state.paused}) {
+    stands.served = own;
+    return false;
+  }
+  if (stands.served != own) return false;
+  const bool due = !row.state.next || rows_.now - *row.state.next > kUnserved;
+  const bool stood = now_ - stands.since > kUnserved;
+  if (due && stood && Decide(schedule.rule, row.state, {}, rows_.now).look_at) return false;
+  stands.others_since = others_since.value_or(now_);
+  if (now_ - *stands.others_since > kFilesDiffer)
+    Say("schedule " + row.name +
+        ": another process has another rule for it: give all processes the same file");
+  return true;
 }
 
 Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRule& rule) {
@@ -293,6 +336,7 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
       LogWarning("firings of a schedule lapsed",
                  {{"schedule", row.name}, {"firings", step.lapsed}, {"why", step.why}});
     }
+    if (duty.number == 0) unnumbered_[row.name].served = Mark{step.to.rhythm, step.to.paused};
     row.state = step.to;
     row.config = duty.number;
     if (!decided.fire) return {};

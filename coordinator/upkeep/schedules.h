@@ -74,6 +74,21 @@ class ShardSchedules {
     bool confirmed = false;
     std::optional<TaskKey> ended = {};  // the last task, where it was found to have ended
   };
+  // A rule, as far as a row shows it.
+  struct Mark {
+    std::string rhythm;
+    bool paused = false;
+    bool operator==(const Mark&) const = default;
+  };
+  // Of a row here, where no number says whose rule is the newer one.
+  struct Unnumbered {
+    ScheduleState state = {};  // as it stands since
+    BootTime since = {};
+    // The rule of this process's that it stood by, or was written by it: from then on another is another
+    // process's.
+    std::optional<Mark> served = {};
+    std::optional<BootTime> others_since = {};  // it stands by another's
+  };
 
   void Follow(const ScheduleDuty& duty, BootTime now);
   std::string HomeOf(const ScheduleConfig& schedule, const ScheduleDuty& duty);
@@ -90,6 +105,8 @@ class ShardSchedules {
   Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
   Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
   Status ReadTables();
+  // Where there is no number: another process, which has another rule, serves it.
+  bool IsAnothers(const ScheduleRow& row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
   // `patience`: after it a row of a newer document is one of a document that is no more.
   bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty, Micros patience) const;
   void Remove(const ScheduleDuty& duty);
@@ -102,6 +119,7 @@ class ShardSchedules {
   const std::unique_ptr<ScheduleStore> store_;
   ScheduleBoard& board_;
   std::map<std::string, Known> known_;
+  std::map<std::string, Unnumbered> unnumbered_;
   std::optional<BootTime> newer_since_;  // rows of a newer document than this process's
   std::shared_ptr<const Config> config_;
   std::vector<TableName> tables_;  // of the shard, where they are known; sorted

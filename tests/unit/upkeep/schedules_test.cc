@@ -417,6 +417,111 @@ TEST_F(SchedulesTest, RowsOfSchedulesThatTheDocumentDoesNotHaveGoWhereItIsEveryb
   EXPECT_TRUE(Main().OpenSchedules()->Rows()->rows.empty());
 }
 
+// ---- without a cluster
+
+// Two processes, each with a file of its own.
+class TwoFilesTest : public SchedulesTest {
+ protected:
+  static constexpr const char* kHalfPast = R"({"nightly":{"cron":"30 * * * *","handler":"noop"}})";
+
+  TwoFilesTest() {
+    for (Process* process : {&first_, &second_}) process->duty.removes = false;
+    first_.Configure(kHourly, 0);
+    second_.Configure(kHalfPast, 0);
+    first_.LookAll();
+    first_.LookAll();
+    second_.LookAll();
+  }
+  // Each minute both look, or the first alone.
+  void Pass(Micros time, bool both = true) {
+    for (Micros passed{0}; passed < time; passed += 1min) {
+      clock_.Advance(1min);
+      for (Process* process : {&first_, &second_}) process->later += 1min;
+      first_.LookAll();
+      if (both) second_.LookAll();
+    }
+  }
+
+  Process first_{stores_};
+  Process second_{stores_};
+};
+
+TEST_F(TwoFilesTest, TheLastToComeKeepsTheRuleAndTheOtherSaysSo) {
+  ASSERT_EQ(Fired().size(), 1U);
+  Pass(hours(5));
+  EXPECT_EQ(Fired().size(), 6U);
+  EXPECT_EQ(Fired().back(), "2026-11-22T16:30:00Z");
+  EXPECT_EQ(Row().lapsed, 0U);
+  EXPECT_THAT(first_.Troubles(), ElementsAre("schedule nightly: another process has another rule for it: "
+                                             "give all processes the same file"));
+  EXPECT_THAT(second_.Troubles(), IsEmpty());
+  second_.Configure(kHourly, 0);
+  Pass(hours(1));
+  EXPECT_THAT(first_.Troubles(), IsEmpty());
+  EXPECT_EQ(Fired().back(), "2026-11-22T18:00:00Z");
+}
+
+// Each reads it within three seconds.
+TEST_F(TwoFilesTest, AFileThatAllHaveIsChangedForOneAfterTheOtherWithoutAWord) {
+  first_.Configure(kHalfPast, 0);
+  first_.LookAll();
+  ASSERT_THAT(first_.Troubles(), IsEmpty());
+  second_.Configure(kHourly, 0);
+  second_.LookAll();
+  first_.LookAll();
+  EXPECT_THAT(first_.Troubles(), IsEmpty());
+  first_.Configure(kHourly, 0);
+  Pass(hours(2));
+  EXPECT_EQ(Fired().size(), 3U);
+  EXPECT_EQ(Row().lapsed, 0U);
+}
+
+TEST_F(TwoFilesTest, WhatNobodyServesAnyMoreIsTakenOver) {
+  Pass(31min);
+  Pass(hours(1), false);
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC") << "it is a minute late at most";
+  Pass(2min, false);
+  EXPECT_EQ(Row().state.rhythm, "cron 0 * * * * UTC");
+  EXPECT_EQ(Row().lapsed, 1U);
+  Pass(hours(2), false);
+  EXPECT_EQ(Fired().size(), 4U);
+  EXPECT_THAT(first_.Troubles(), IsEmpty());
+}
+
+TEST_F(TwoFilesTest, WhatHasNoNextFiringIsTakenOverOnceItHasStoodForAMinute) {
+  second_.Configure(R"({"nightly":{"at":"2026-11-22T12:05:00Z","handler":"noop"}})", 0);
+  second_.LookAll();
+  Pass(6min);
+  EXPECT_EQ(Fired().size(), 2U);
+  EXPECT_EQ(Row().state.next, std::nullopt);
+  Pass(hours(1));
+  EXPECT_EQ(Fired().back(), "2026-11-22T13:00:00Z");
+}
+
+TEST_F(TwoFilesTest, APauseInOneOfThemIsNotUndoneEachSecond) {
+  second_.Configure(R"({"nightly":{"cron":"0 * * * *","handler":"noop","paused":true}})", 0);
+  second_.LookAll();
+  Pass(30min);
+  EXPECT_TRUE(Row().state.paused);
+  Pass(hours(3));
+  EXPECT_EQ(Row().state.paused, false) << "who is not paused serves it, and the other leaves it alone";
+  EXPECT_EQ(Row().lapsed, 1U);
+  EXPECT_EQ(Fired().size(), 3U);
+  EXPECT_EQ(second_.Troubles().size(), 1U);
+}
+
+TEST_F(TwoFilesTest, AnOutageOfTheShardIsNobodysAbsence) {
+  Pass(20min);
+  for (Process* process : {&first_, &second_}) process->fails_one_in = 1;
+  Pass(30min);
+  for (Process* process : {&first_, &second_}) process->fails_one_in = 0;
+  first_.LookAll();
+  second_.LookAll();
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC");
+  EXPECT_EQ(Row().lapsed, 0U);
+  EXPECT_EQ(Fired().back(), "2026-11-22T12:30:00Z");
+}
+
 TEST_F(SchedulesTest, AStandInFiresByRowsThatAreThereAndMakesNone) {
   Process stand_in(stores_);
   stand_in.Configure(kHourly, 1);
