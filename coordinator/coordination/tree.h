@@ -90,6 +90,8 @@ struct TreeEvent {
   Kind kind = Kind::Changed;
   std::string path = {};
   std::int64_t session = 0;
+  // Connected: how long the servers let the session live, which may be more than was asked for; 0: not known.
+  Micros timeout{0};
 };
 
 const char* ToString(TreeStatus status);

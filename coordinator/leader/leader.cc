@@ -58,6 +58,7 @@ void Leader::Event(const TreeEvent& event, BootTime now) {
   dirty_ = true;
   if (event.kind == TreeEvent::Kind::Changed) return;
   if (event.kind == TreeEvent::Kind::Connected) {
+    Granted(event.timeout);
     judgement_.Connected(now);
     usefulness_.Connected();
   } else {
@@ -65,6 +66,14 @@ void Leader::Event(const TreeEvent& event, BootTime now) {
     usefulness_.Disconnected();
   }
   membership_.Delay(judgement_.From());
+}
+
+// Everybody's sessions live as long as the servers let them, if that is longer than what was asked for.
+void Leader::Granted(Micros timeout) {
+  timeout = std::max(options_.calm.session_timeout, timeout);
+  judgement_.SessionsLast(timeout);
+  usefulness_.SessionsLast(timeout);
+  membership_.SessionsLast(timeout);
 }
 
 std::optional<TreeRequest> Leader::Next(BootTime now) {

@@ -88,6 +88,7 @@ class Leader final : public TreeMachine {
   void LookAtFacts(BootTime now);
   bool GiveWay(BootTime now);
   void Begin(BootTime now);
+  void Granted(Micros timeout);
   void End();
   bool TermIsPassed();
   std::optional<TreeRequest> Decide(BootTime now);

@@ -27,6 +27,7 @@ class Judgement {
  public:
   explicit Judgement(Micros session_timeout) : timeout_(session_timeout) {}
 
+  void SessionsLast(Micros timeout) { timeout_ = timeout; }
   void Connected(BootTime now) {
     if (!row_ || !lost_ || now - *lost_ >= timeout_) row_ = now;
     lost_.reset();
@@ -45,7 +46,7 @@ class Judgement {
   BootTime From() const { return from_; }
 
  private:
-  const Micros timeout_;
+  Micros timeout_;
   std::optional<BootTime> lost_;  // since when there is no connection
   std::optional<BootTime> row_;   // the first return of the row
   BootTime from_{};
@@ -105,6 +106,7 @@ class Membership {
  public:
   explicit Membership(CalmOptions options) : options_(options) {}
 
+  void SessionsLast(Micros timeout) { options_.session_timeout = timeout; }
   // A new leader knows nothing; `judge_from`: before this time nobody is called missing.
   void Begin(BootTime judge_from);
   // The leader was cut off: before `judge_from` nobody is called missing.
@@ -161,7 +163,7 @@ class Membership {
   MemberRole RoleOf(const Member& member, BootTime now) const;
   bool Returned(const Member& member) const;
 
-  const CalmOptions options_;
+  CalmOptions options_;
   std::map<std::string, Member> members_;
   std::set<std::string> ended_leaves_;
   BootTime judge_from_{};

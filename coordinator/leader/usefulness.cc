@@ -17,6 +17,12 @@ std::size_t Missing(const std::optional<std::vector<std::string>>& unread) {
 
 }  // namespace
 
+void Usefulness::SessionsLast(Micros timeout) {
+  longest_step_ = timeout;
+  patience_ = 3 * timeout;
+  wait_ = std::max(wait_, patience_);
+}
+
 void Usefulness::Reads(const std::optional<std::vector<std::string>>& unread, BootTime now) {
   unread_ = unread;
   if (Missing(unread) == 0) {

@@ -17,6 +17,7 @@ class Usefulness {
   explicit Usefulness(Micros session_timeout)
       : longest_step_(session_timeout), patience_(3 * session_timeout), wait_(patience_) {}
 
+  void SessionsLast(Micros timeout);
   // Which shards this process can't read, as of now; nullopt: that is not known, which is as bad as none.
   void Reads(const std::optional<std::vector<std::string>>& unread, BootTime now);
   void Begin(BootTime now);  // to lead
@@ -35,8 +36,8 @@ class Usefulness {
   Micros Rest() const { return 2 * patience_; }
 
  private:
-  const Micros longest_step_;
-  const Micros patience_;
+  Micros longest_step_;
+  Micros patience_;
   Micros wait_;  // for a plan
   bool connected_ = true;
   BootTime asked_{};

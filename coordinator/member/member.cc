@@ -91,7 +91,8 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
       assign_("/assign/" + options_.id),
       status_("/status/" + options_.id),
       limits_("/control/limits/" + options_.id),
-      document_(ToText(options_.document)) {
+      document_(ToText(options_.document)),
+      session_timeout_(options_.session_timeout) {
   for (const char* part : kConfigParts) mirror_.TrackNode(ConfigPath(part));
   mirror_.TrackList(kPauses);
   TrackFixedNodes(mirror_);
@@ -113,6 +114,7 @@ void Member::Event(const TreeEvent& event, BootTime) {
   }
   if (event.kind == TreeEvent::Kind::Expired) session_ = 0;
 }
+    session_timeout_ = std::max(options_.session_timeout, event.timeout);
 
 std::optional<TreeRequest> Member::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
@@ -245,7 +247,7 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
   }
   // A predecessor that was killed is gone one session time-out after its end, and a little for the server's
   // ticks.
-  if (!view_.id_in_use && now - other_since_ > options_.session_timeout + options_.session_timeout / 4) {
+  if (!view_.id_in_use && now - other_since_ > session_timeout_ + session_timeout_ / 4) {
     view_.id_in_use = true;
     calls_.publish(view_);
   }

@@ -144,6 +144,7 @@ class Member final : public TreeMachine {
   std::string document_;  // what the own node should say: with its types, and within the limits
   std::int64_t session_ = 0;
   bool registered_ = false;
+  Micros session_timeout_;  // the longer of what was asked for and what the servers granted
   std::string other_;  // the incarnation of another process that has the id
   BootTime other_since_{};
 

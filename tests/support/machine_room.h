@@ -24,9 +24,11 @@ class MachineRoom {
   // The machine's process has a session of its own.
   void Add(TreeMachine& machine) {
     machines_[&machine] = ++sessions_;
-    machine.Event({TreeEvent::Kind::Connected, "", sessions_}, now_);
+    machine.Event({TreeEvent::Kind::Connected, "", sessions_, granted_}, now_);
   }
   // Its process is gone, and its session with it.
+  // So long the servers let sessions live from now on; 0: they do not say.
+  void Grant(Micros timeout) { granted_ = timeout; }
   void Kill(TreeMachine& machine) {
     TreeChanges changes;
     tree_.RemoveOwned(machines_.at(&machine), changes);
@@ -43,7 +45,7 @@ class MachineRoom {
   // The machine was cut off, and is back within its session.
   void Reconnect(TreeMachine& machine) {
     machine.Event({TreeEvent::Kind::Disconnected}, now_);
-    machine.Event({TreeEvent::Kind::Connected, "", machines_.at(&machine)}, now_);
+    machine.Event({TreeEvent::Kind::Connected, "", machines_.at(&machine), granted_}, now_);
   }
   // The session is over; the process lives, and has a new one.
   void Expire(TreeMachine& machine) {
@@ -51,7 +53,7 @@ class MachineRoom {
     tree_.RemoveOwned(machines_.at(&machine), changes);
     machine.Event({TreeEvent::Kind::Expired}, now_);
     machines_[&machine] = ++sessions_;
-    machine.Event({TreeEvent::Kind::Connected, "", sessions_}, now_);
+    machine.Event({TreeEvent::Kind::Connected, "", sessions_, granted_}, now_);
     Tell(changes);
   }
   // Somebody writes with zkCli.
@@ -145,3 +147,4 @@ class MachineRoom {
 };
 
 }  // namespace millrace::engine
+  Micros granted_{0};

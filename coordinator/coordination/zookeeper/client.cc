@@ -97,6 +97,7 @@ void ZookeeperClient::SessionChanged(_zhandle* handle, int state) {
   if (state == ZOO_CONNECTED_STATE) {
     event.kind = TreeEvent::Kind::Connected;
     event.session = zoo_client_id(handle)->client_id;
+    event.timeout = std::chrono::milliseconds(zoo_recv_timeout(handle));
     now = State::Connected;
   } else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
     event.kind = TreeEvent::Kind::Expired;
@@ -109,7 +110,7 @@ void ZookeeperClient::SessionChanged(_zhandle* handle, int state) {
     if (now == State::Connected) {
       key_.id = event.session;
       std::copy_n(zoo_client_id(handle)->passwd, key_.password.size(), key_.password.begin());
-      key_.timeout = std::chrono::milliseconds(zoo_recv_timeout(handle));
+      key_.timeout = event.timeout;
       key_.last_contact = std::max(key_.last_contact, connecting_since_);
     } else {
       connecting_since_ = BootClock::now();

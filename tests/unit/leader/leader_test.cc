@@ -301,6 +301,23 @@ TEST_F(LeaderTest, ALostReplyToAPlanCostsNothing) {
 
 TEST_F(LeaderTest, AThirdOfTheWorkersLeavesInGoodOrderAndAllIsOwnedAtOnce) {
   for (int i = 1; i <= 12; ++i) Start("w" + std::to_string(i));
+// Whoever was cut off with the leader has as long to come back.
+TEST_F(LeaderTest, NobodyIsMissedBeforeTheTimeThatTheServersGrant) {
+  room_.Grant(seconds(40));
+  Start("w1");
+  Start("w2");
+  Quiet();
+  Quiet();
+  ASSERT_EQ(Count("w1"), 32u);
+  room_.Reconnect(processes_["w1"]->leader);
+  room_.Reconnect(processes_["w2"]->leader);
+  Kill("w2");
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_EQ(Count("w1"), 32u);
+  ASSERT_TRUE(room_.Pass(seconds(25)));
+  EXPECT_EQ(Count("w1"), 64u);
+}
+
   Quiet();
   for (int i = 1; i <= 4; ++i) Leave("w" + std::to_string(i));  // the leader first
   std::size_t owned = 0;

@@ -606,3 +606,16 @@ TEST_F(MemberTest, AfterItsSessionExpiredItRegistersAnewAndKeepsItsSlices) {
 
 }  // namespace
 }  // namespace millrace::engine
+// Then a predecessor's session lives as long.
+TEST_F(MemberTest, AnIdInUseIsWaitedForAsLongAsTheServersLetSessionsLive) {
+  Join();
+  auto other = Make("w1.b");
+  room_.Grant(seconds(40));
+  room_.Add(*other);
+  ASSERT_TRUE(room_.Settle());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_FALSE(other->View().id_in_use);
+  ASSERT_TRUE(room_.Pass(seconds(6)));
+  EXPECT_TRUE(other->View().id_in_use);
+}
+
