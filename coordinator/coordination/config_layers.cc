@@ -94,6 +94,15 @@ bool ConfigLayers::SetPart(const std::string& part, std::string_view text) {
   return true;
 }
 
+bool ConfigLayers::RefusePart(const std::string& part, const std::string& why) {
+  const auto known = faults_.find(part);
+  if (known != faults_.end() && known->second == why) return false;
+  newest_.erase(part);
+  faults_[part] = why;
+  Settle();
+  return true;
+}
+
 // Puts into force what can be: all of the newest texts where they are good together, else each that is good
 // with what is in force already.
 void ConfigLayers::Settle() {

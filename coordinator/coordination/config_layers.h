@@ -41,6 +41,8 @@ class ConfigLayers {
   // new. A bad one is remembered under Refusals. One that is good by itself and not together with the others
   // is tried again with every change of another part.
   bool SetPart(const std::string& part, std::string_view text);
+  // Nothing can be had of a part's text, and why: as a bad one.
+  bool RefusePart(const std::string& part, const std::string& why);
 
   std::shared_ptr<const Config> Effective() const { return effective_; }
   // By part: why its newest text is not in force.

@@ -64,7 +64,8 @@ std::optional<TreeRequest> Election::Next(BootTime now) {
   if (!Stands()) {
     term_.reset();
     resigning_ = false;
-    if (!mirror_.HasFolder(kFolder)) return std::nullopt;  // whoever misses it makes it again
+    // Whoever misses it makes it again.
+    if (!mirror_.HasFolder(kFolder) || mirror_.IsDenied(kFolder)) return std::nullopt;
     return Stand(now);
   }
   stand_at_.reset();
@@ -179,7 +180,7 @@ std::uint64_t Election::TermIn(const TreeNode& node) {
 std::optional<TreeRequest> Election::Claim(const TreeNode& own) {
   term_.reset();
   const TreeNode* node = mirror_.Node("/epoch");
-  if (node == nullptr) return std::nullopt;  // as with the folder
+  if (node == nullptr || mirror_.IsDenied("/epoch")) return std::nullopt;  // as with the folder
   const std::uint64_t term = TermIn(*node);
   const auto epoch = ReadEpoch(node->data);
   const bool mine = epoch && epoch->epoch == term && epoch->incarnation == incarnation_ &&

@@ -32,6 +32,7 @@ void TreeMirror::Untrack(const Key& key) {
   const auto found = entries_.find(key);
   if (found == entries_.end()) return;
   NotDue(key, found->second);
+  SetDenied(key, found->second, false);
   if (found->second.stale) --stale_;
   wanted_.erase(key);
   entries_.erase(found);
@@ -102,7 +103,8 @@ bool TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
   Entry& entry = found->second;
   entry.asked = false;
   NotDue(key, entry);
-  const bool answered = reply.status == TreeStatus::Ok || reply.status == TreeStatus::NotFound;
+  const bool denied = reply.status == TreeStatus::Denied;
+  const bool answered = denied || reply.status == TreeStatus::Ok || reply.status == TreeStatus::NotFound;
   if (!answered || entry.again) {  // it is asked for anew, unless the sweep alone wanted to know
     entry.again = false;
     if (entry.stale) wanted_.insert(key);
@@ -112,14 +114,25 @@ bool TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
     wanted_.erase(key);
   }
   if (!answered) return false;
+  const bool turned = SetDenied(key, entry, denied);
+  if (denied) return turned;
   const bool exists = reply.status == TreeStatus::Ok;
-  const bool news =
-      !entry.read || entry.exists != exists || entry.node != reply.node || entry.children != reply.children;
+  const bool news = turned || !entry.read || entry.exists != exists || entry.node != reply.node ||
+                    entry.children != reply.children;
   entry.read = true;
   entry.exists = exists;
   entry.node = reply.node;
   entry.children = reply.children;
   return news;
+}
+
+// Whether that is news of the path: a node and its children have one access list.
+bool TreeMirror::SetDenied(const Key& key, Entry& entry, bool denied) {
+  if (entry.denied == denied) return false;
+  entry.denied = denied;
+  if (denied) return denied_.insert(key.second).second;
+  const Entry* other = Find(key.first == Kind::List ? Kind::Node : Kind::List, key.second);
+  return (other == nullptr || !other->denied) && denied_.erase(key.second) > 0;
 }
 
 void TreeMirror::NotDue(const Key& key, Entry& entry) {

@@ -32,7 +32,8 @@ class TreeMirror {
   // Of a folder whose list is followed no more its children are forgotten, too.
   void ForgetList(const std::string& folder);
 
-  // Where nothing tracked is stale: true. What is read anew as a precaution is not stale.
+  // Where nothing tracked is stale: true. What is read anew as a precaution is not stale, nor what this
+  // client may not read: that is as it was read last, and asked for again by the sweep.
   bool Fresh() const { return stale_ == 0; }
   // The node as it was read last; nullptr: it does not exist, or was never read.
   const TreeNode* Node(const std::string& path) const;
@@ -40,6 +41,10 @@ class TreeMirror {
   const std::vector<std::string>& List(const std::string& path) const;
   // Whether a folder whose list is tracked was there.
   bool HasFolder(const std::string& path) const;
+
+  // What this client was not allowed to read when it asked last, by whatever access list somebody gave it.
+  const std::set<std::string>& Denied() const { return denied_; }
+  bool IsDenied(const std::string& path) const { return denied_.contains(path); }
 
   // What is to be read next; nullopt: nothing that is not under way already. So nullopt does not mean Fresh.
   std::optional<TreeRequest> NextRead();
@@ -65,6 +70,7 @@ class TreeMirror {
     bool again = false;  // and it became stale meanwhile
     bool read = false;   // at least once
     bool exists = false;
+    bool denied = false;
     TreeNode node;
     std::vector<std::string> children;
   };
@@ -78,6 +84,7 @@ class TreeMirror {
   void MarkStale(const Key& key, Entry& entry);
   void MarkStale(const Key& key);
   void NotDue(const Key& key, Entry& entry);
+  bool SetDenied(const Key& key, Entry& entry, bool denied);
   const Entry* Find(Kind kind, const std::string& path) const;
   void Sweep(std::size_t count);
 
@@ -86,7 +93,8 @@ class TreeMirror {
   std::size_t due_ = 0;
   std::set<Key> wanted_;  // stale, and not asked for
   std::set<Key> sweep_;   // due, and not asked for
-  Key swept_;             // the last that the sweep came to
+  std::set<std::string> denied_;
+  Key swept_;  // the last that the sweep came to
   BootTime reconciled_{};
 };
 

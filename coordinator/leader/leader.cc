@@ -151,6 +151,7 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   election_.Replied(request, reply, now);
   if (request.kind != TreeRequest::Kind::Write) {
     if (!tree_.Replied(request, reply)) return;
+    if (reply.status == TreeStatus::Denied && calls_.denied) calls_.denied(request.path);
     shares_dirty_ = true;
     if (!LeaderTree::IsStatus(request.path) || !ForeignBreakers().empty()) dirty_ = true;
     return;
@@ -215,7 +216,7 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
   membership_.Observe(view, now);
   whole_limits_ = LimitsToDivide(facts_.limits, view.present);
   if (tree_.Has(kProceedNode) && !stuck_.contains(kProceedNode)) membership_.Proceed(now);
-  if (facts_.catalog != nullptr) {
+  if (facts_.catalog != nullptr && !tree_.Blind()) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     if (calls_.plans) calls_.plans();
@@ -236,6 +237,7 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
 
 std::vector<TreeWrite> Leader::DivideLimits(BootTime now) {
   if (!shares_dirty_ && (whole_limits_.empty() || now < divide_at_)) return {};
+  if (!tree_.KnowsAllPages()) return {};
   shares_dirty_ = false;
   divide_at_ = now + kLookAtLives;
   const StoredAssignments stored = tree_.Assignments();
@@ -330,11 +332,18 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
   return writes;
 }
 
+std::vector<std::string> Leader::Troubles(const std::map<std::string, WorkerDocument>& present) const {
+  std::vector<std::string> troubles = facts_.troubles;
+  for (std::string& line : DatabaseTroubles(present)) troubles.push_back(std::move(line));
+  for (const std::string& path : tree_.mirror().Denied())
+    troubles.push_back(path.substr(1) + ": ZooKeeper does not let the leader read it; see its access list");
+  return troubles;
+}
+
 // What people ask about the plan, for `cluster status`; written where it says something new.
 std::vector<TreeWrite> Leader::Tell(const std::map<std::string, WorkerDocument>& present, BootTime now) {
   if (facts_.catalog == nullptr && facts_.troubles.empty()) return {};  // it has only begun
-  std::vector<std::string> troubles = facts_.troubles;
-  for (std::string& line : DatabaseTroubles(present)) troubles.push_back(std::move(line));
+  if (tree_.mirror().IsDenied(kPlanNode)) return {};                    // nor can it be written
   PlanDocument plan{.epoch = election_.Leading()->epoch,
                     .moves_waiting = decision_.waiting,
                     .holding = membership_.Holding(now),
@@ -342,7 +351,7 @@ std::vector<TreeWrite> Leader::Tell(const std::map<std::string, WorkerDocument>&
                     .unplaceable = decision_.unplaceable.size(),
                     .unplaceable_slices = decision_.unplaceable,
                     .unrunnable = Brief(facts_.unrunnable, kNamesTold),
-                    .troubles = Brief(troubles, kTroublesTold)};
+                    .troubles = Brief(Troubles(present), kTroublesTold)};
   if (plan.unplaceable_slices.size() > kNamesTold) plan.unplaceable_slices.resize(kNamesTold);
   for (const auto& [id, owned] : decision_.wanted) plan.slices += owned.size();
   if (calls_.wall) {

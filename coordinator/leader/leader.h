@@ -71,6 +71,8 @@ class Leader final : public TreeMachine {
     std::function<LivesByShard()> lives = {};
     // The cluster does not take what it writes, and why: told once until something is taken. May be empty.
     std::function<void(const std::string&)> refused = {};
+    // A node that it may not read, when that is found: its path. May be empty.
+    std::function<void(const std::string&)> denied = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -86,15 +88,16 @@ class Leader final : public TreeMachine {
 
  private:
   void LookAtFacts(BootTime now);
+  void Granted(Micros timeout);
   bool GiveWay(BootTime now);
   void Begin(BootTime now);
-  void Granted(Micros timeout);
   void End();
   bool TermIsPassed();
   std::optional<TreeRequest> Decide(BootTime now);
   void Plan(TreeRequest& request, BootTime now);
   std::vector<TreeWrite> DivideLimits(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
+  std::vector<std::string> Troubles(const std::map<std::string, WorkerDocument>& present) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
   std::vector<std::string> ForeignBreakers() const;
   std::vector<std::string> EndedBreakers(const StoredAssignments& stored);

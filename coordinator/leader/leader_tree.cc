@@ -75,6 +75,28 @@ void LeaderTree::FollowStatuses(bool follow) {
   }
 }
 
+bool LeaderTree::Blind() const {
+  const auto unknown = [this](const char* folder) {
+    return mirror_.IsDenied(folder) && !mirror_.HasFolder(folder);
+  };
+  return unknown(kWorkers) || unknown(kAssign);
+}
+
+bool LeaderTree::KnowsAllPages() const {
+  const std::string below = std::string(kAssign) + "/";
+  const auto page = mirror_.Denied().lower_bound(below);
+  return page == mirror_.Denied().end() || !page->starts_with(below);
+}
+
+bool LeaderTree::CanAssign(const std::string& id) const {
+  if (mirror_.Denied().empty()) return true;
+  const std::string folder = PathIn(kAssign, id);
+  const std::vector<std::string> pages = PagesOf(mirror_.List(folder));
+  return !mirror_.IsDenied(folder) && std::none_of(pages.begin(), pages.end(), [&](const std::string& page) {
+    return mirror_.IsDenied(PathIn(folder, page));
+  });
+}
+
 bool LeaderTree::IsStatus(const std::string& path) { return path.starts_with(kStatuses); }
 
 std::map<std::string, StatusDocument> LeaderTree::Statuses() {
@@ -95,6 +117,7 @@ StoredAssignments LeaderTree::Assignments() {
     if (Has(path)) all[id].push_back({path, Parse(pages_, path, ReadAssign)});
   };
   for (const std::string& id : mirror_.List(kAssign)) {
+    if (!CanAssign(id)) continue;
     const std::string folder = PathIn(kAssign, id);
     add(id, folder);
     // All that the worker reads as pages, whoever made them: what they name wrongly is taken out again.
@@ -137,7 +160,7 @@ MembershipView LeaderTree::Members(const StoredAssignments& assignments) {
   MembershipView view;
   for (const std::string& id : mirror_.List(kWorkers)) {
     const std::string path = PathIn(kWorkers, id);
-    if (!Has(path)) continue;
+    if (!Has(path) || !CanAssign(id)) continue;
     if (const auto document = Parse(workers_, path, ReadWorker)) view.present[id] = *document;
   }
   Forget(workers_);

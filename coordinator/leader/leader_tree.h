@@ -38,10 +38,16 @@ class LeaderTree {
 
   const TreeMirror& mirror() const { return mirror_; }
   bool Has(const std::string& path) const { return mirror_.Node(path) != nullptr; }
-  // A page is parsed anew when it has changed.
+  // Who there is, or what they have, may not be read and never was: there is nothing to plan with.
+  bool Blind() const;
+  // Otherwise there are pages whose shares of limits may be in force, and nobody knows which.
+  bool KnowsAllPages() const;
+  // A page is parsed anew when it has changed. Without those of workers of which a page may not be read: it
+  // could not be written either, and one refusal would stop the whole plan.
   StoredAssignments Assignments();
   // Of what leaders have written; 0: there is nothing.
   std::uint64_t LatestTerm();
+  // Without those workers, too: nothing can be given to them.
   MembershipView Members(const StoredAssignments& assignments);
   // Whether the statuses of the workers are read, too.
   void FollowStatuses(bool follow);
@@ -60,6 +66,7 @@ class LeaderTree {
   using ParsedNodes = std::map<std::string, Parsed<Document>>;  // by path
 
   void Follow(const TreeRequest& request);
+  bool CanAssign(const std::string& id) const;
   template <class Document>
   std::shared_ptr<const Document> Parse(ParsedNodes<Document>& known, const std::string& path,
                                         Result<Document> (*read)(std::string_view));

@@ -66,7 +66,7 @@ std::optional<TreeRequest> BreakerKeeper::Next(BootTime now) {
   if (dirty_) Publish();
   const auto asks = calls_.asks();
   asked_ = asks.has_value();
-  if (!asked_ || now < write_from_) return std::nullopt;
+  if (!asked_ || now < write_from_ || mirror_.IsDenied(kBreakersNode)) return std::nullopt;
   for (const auto& [type, ask] : *asks) {
     if (auto write = Fulfil(type, ask)) return write;
   }
@@ -78,7 +78,7 @@ std::optional<TreeRequest> BreakerKeeper::Fulfil(const std::string& type, const 
   const TreeNode* node = mirror_.Node(path);
   TreeRequest write{TreeRequest::Kind::Write};
   const std::string now = FormatTime(std::chrono::floor<std::chrono::milliseconds>(calls_.wall()));
-  if (ask.wish == BreakerWish::Open && node == nullptr) {
+  if (ask.wish == BreakerWish::Open && node == nullptr && !mirror_.IsDenied(path)) {
     if (!mirror_.HasFolder(kBreakersNode)) write.writes.push_back({TreeWrite::Kind::Create, kBreakersNode});
     write.writes.push_back({TreeWrite::Kind::Create, path, ToText(BreakerDocument{now, ask.why, id_})});
     return write;

@@ -29,6 +29,12 @@ constexpr std::string_view kHandlersPart = "handlers";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
+// For people: without the slash at its beginning.
+std::string NotReadable(const std::string& path) {
+  return (path == "/" ? path : path.substr(1)) +
+         ": ZooKeeper does not let this process read it; see its access list";
+}
+
 // Of what a worker adds its numbers, and what others go by: see ReadStatus. Without that a leader would take
 // its limits for unused, and its shares for another life's.
 nlohmann::ordered_json Essence(const nlohmann::ordered_json& added) {
@@ -108,13 +114,13 @@ void Member::Event(const TreeEvent& event, BootTime) {
   mirror_.Event(event);
   if (event.kind == TreeEvent::Kind::Connected) {
     session_ = event.session;
+    session_timeout_ = std::max(options_.session_timeout, event.timeout);
     status_refused_ = false;
     // While the servers were away no session could end: a predecessor has its whole time again.
     other_.clear();
   }
   if (event.kind == TreeEvent::Kind::Expired) session_ = 0;
 }
-    session_timeout_ = std::max(options_.session_timeout, event.timeout);
 
 std::optional<TreeRequest> Member::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
@@ -214,6 +220,10 @@ std::optional<TreeRequest> Member::Farewell() {
 std::optional<TreeRequest> Member::Register(BootTime now) {
   const TreeNode* own = mirror_.Node(own_);
   TreeRequest write{TreeRequest::Kind::Write};
+  if (mirror_.IsDenied(own_)) {  // nor could it be written
+    registered_ = own != nullptr && own->owner == session_;
+    return std::nullopt;
+  }
   if (own == nullptr) {
     registered_ = false;
     if (IsMissing(kWorkers)) return std::nullopt;  // first that is made again
@@ -316,15 +326,24 @@ void Member::Recompute() {
   changed = NoteConfigRead() || changed;
   changed = FollowPauses() || changed;
   changed = FollowLimits() || changed;
-  std::vector<std::string> refusals;
-  for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
-  for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
-  if (listens_ && !listens_->empty()) refusals.push_back("config/engine: " + *listens_);
-  if (refusals != view_.refusals) {
+  if (auto refusals = Refusals(); refusals != view_.refusals) {
     view_.refusals = std::move(refusals);
     changed = true;
   }
   if (changed) calls_.publish(view_);
+}
+
+std::vector<std::string> Member::Refusals() const {
+  std::vector<std::string> refusals;
+  for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
+  for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
+  if (listens_ && !listens_->empty()) refusals.push_back("config/engine: " + *listens_);
+  for (const std::string& path : mirror_.Denied()) {
+    std::string line = NotReadable(path);
+    if (std::find(refusals.begin(), refusals.end(), line) == refusals.end())
+      refusals.push_back(std::move(line));
+  }
+  return refusals;
 }
 
 bool Member::FollowAssignment() {
@@ -359,6 +378,10 @@ bool Member::FollowConfig() {
   for (const char* part : kConfigParts) {
     const std::string path = ConfigPath(part);
     const TreeNode* node = mirror_.Node(path);
+    if (node == nullptr && mirror_.IsDenied(path)) {  // it may say anything
+      changed = layers_.RefusePart(part, NotReadable(path)) || changed;
+      continue;
+    }
     // One that was deleted is made again as it was: the last word stays in force.
     if (node == nullptr ? config_nodes_.contains(path) : IsEmptied(path)) continue;
     if (node != nullptr) config_nodes_[path] = *node;
@@ -393,6 +416,8 @@ bool Member::NoteConfigRead() {
   for (const char* part : kConfigParts) {
     const auto node = config_nodes_.find(ConfigPath(part));
     const auto refusal = layers_.Refusals().find(part);
+    if (node == config_nodes_.end() && refusal != layers_.Refusals().end())
+      read[part].refused = refusal->second;
     if (node == config_nodes_.end()) continue;
     ConfigRead& one = read[part] = {node->second.version, node->second.created};
     if (refusal != layers_.Refusals().end()) one.refused = refusal->second;

@@ -131,6 +131,7 @@ class Member final : public TreeMachine {
   WorkerLimits Served() const;
   void ReadLimitsNode();
   void Refuse(const std::string& node, std::string why);
+  std::vector<std::string> Refusals() const;
   bool AnotherHasIt(const TreeNode& node, BootTime now);
 
   const MemberOptions options_;
@@ -143,8 +144,8 @@ class Member final : public TreeMachine {
   TreeMirror mirror_;
   std::string document_;  // what the own node should say: with its types, and within the limits
   std::int64_t session_ = 0;
-  bool registered_ = false;
   Micros session_timeout_;  // the longer of what was asked for and what the servers granted
+  bool registered_ = false;
   std::string other_;  // the incarnation of another process that has the id
   BootTime other_since_{};
 

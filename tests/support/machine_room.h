@@ -1,6 +1,7 @@
 // Machines on one tree without a network: every request is answered at once, every change told to all.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -26,9 +27,9 @@ class MachineRoom {
     machines_[&machine] = ++sessions_;
     machine.Event({TreeEvent::Kind::Connected, "", sessions_, granted_}, now_);
   }
-  // Its process is gone, and its session with it.
   // So long the servers let sessions live from now on; 0: they do not say.
   void Grant(Micros timeout) { granted_ = timeout; }
+  // Its process is gone, and its session with it.
   void Kill(TreeMachine& machine) {
     TreeChanges changes;
     tree_.RemoveOwned(machines_.at(&machine), changes);
@@ -56,10 +57,10 @@ class MachineRoom {
     machine.Event({TreeEvent::Kind::Connected, "", sessions_, granted_}, now_);
     Tell(changes);
   }
+  TreeReply Read(const TreeRequest& request) const { return tree_.Read(request); }
   // Somebody writes with zkCli.
   TreeStatus Write(std::vector<TreeWrite> writes) { return Apply(writes, 0).status; }
   void Put(const std::string& path, const std::string& data) {
-  TreeReply Read(const TreeRequest& request) const { return tree_.Read(request); }
     if (Write({{TreeWrite::Kind::Set, path, data}}) == TreeStatus::Ok) return;
     Write({{TreeWrite::Kind::Create, path, data}});
   }
@@ -98,6 +99,9 @@ class MachineRoom {
   void LoseNextReply() { lose_ = true; }
   // The next write of a machine is not permitted.
   void RefuseNext() { refuse_ = true; }
+  // The node has an access list by which no machine may read or set it.
+  void Deny(const std::string& path) { denied_.insert(path); }
+  void Allow(const std::string& path) { denied_.erase(path); }
 
  private:
   bool Step() {
@@ -112,8 +116,13 @@ class MachineRoom {
     return any;
   }
   TreeReply Answer(const TreeRequest& request, std::int64_t session) {
-    if (request.kind != TreeRequest::Kind::Write) return tree_.Read(request);
-    if (std::exchange(refuse_, false)) return {.status = TreeStatus::Denied};
+    if (request.kind != TreeRequest::Kind::Write)
+      return denied_.contains(request.path) ? TreeReply{.status = TreeStatus::Denied} : tree_.Read(request);
+    const bool denied =
+        std::any_of(request.writes.begin(), request.writes.end(), [&](const TreeWrite& write) {
+          return write.kind == TreeWrite::Kind::Set && denied_.contains(write.path);
+        });
+    if (std::exchange(refuse_, false) || denied) return {.status = TreeStatus::Denied};
     TreeReply reply = Apply(request.writes, session);
     if (!lose_) return reply;
     lose_ = false;
@@ -138,13 +147,14 @@ class MachineRoom {
   std::map<TreeMachine*, std::int64_t> machines_;
   std::set<TreeMachine*> frozen_;
   std::int64_t sessions_ = 0;
+  Micros granted_{0};
   std::int64_t transactions_ = 0;
   BootTime now_{std::chrono::hours(1)};
   int writes_ = 0;
   bool lose_ = false;
   bool news_lost_ = false;
   bool refuse_ = false;
+  std::set<std::string> denied_;
 };
 
 }  // namespace millrace::engine
-  Micros granted_{0};

@@ -180,6 +180,10 @@ void ClusterProcess::StandAsLeader(const Place& place) {
           [](const std::string& why) {
             LogError("ZooKeeper does not take what the leader writes; until it does, nothing is planned",
                      {{"why", why}});
+          },
+          [](const std::string& path) {
+            LogWarning("ZooKeeper does not let the leader read a node; it goes by what it knew of it",
+                       {{"node", path}});
           }});
 }
 

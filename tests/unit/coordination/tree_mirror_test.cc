@@ -111,6 +111,43 @@ TEST_F(TreeMirrorTest, WhatAWriteTouchedIsReadAgain) {
   EXPECT_TRUE(mirror_.Fresh());
 }
 
+TEST_F(TreeMirrorTest, WhatMayNotBeReadIsAsItWasAndHoldsUpNothing) {
+  mirror_.TrackNode("/a");
+  mirror_.TrackNode("/b");
+  EXPECT_EQ(Answer({TreeStatus::Ok, {"x", 3}}), "/a");
+  EXPECT_EQ(Answer({TreeStatus::Denied}), "/b");
+  EXPECT_TRUE(mirror_.Fresh());
+  EXPECT_EQ(mirror_.Node("/b"), nullptr);
+  EXPECT_THAT(mirror_.Denied(), ElementsAre("/b"));
+  mirror_.MakeStale("/a");
+  EXPECT_EQ(Answer({TreeStatus::Denied}), "/a");
+  EXPECT_TRUE(mirror_.Fresh());
+  EXPECT_EQ(mirror_.Node("/a")->data, "x");
+  EXPECT_TRUE(mirror_.IsDenied("/a"));
+}
+
+TEST_F(TreeMirrorTest, ThatSomethingMayNotBeReadIsNewsOnceAndSoIsItsEnd) {
+  mirror_.TrackNode("/a");
+  mirror_.TrackList("/a");
+  const TreeRequest get{TreeRequest::Kind::Get, "/a"};
+  const TreeRequest list{TreeRequest::Kind::List, "/a"};
+  EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Denied}));
+  EXPECT_FALSE(mirror_.Replied(list, {TreeStatus::Denied}));
+  EXPECT_FALSE(mirror_.Replied(get, {TreeStatus::Denied}));
+  EXPECT_FALSE(mirror_.Replied(get, {TreeStatus::Lost}));
+  EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Ok}));
+  EXPECT_TRUE(mirror_.IsDenied("/a")) << "its children still may not be listed";
+  EXPECT_TRUE(mirror_.Replied(list, {TreeStatus::NotFound}));
+  EXPECT_THAT(mirror_.Denied(), ElementsAre());
+}
+
+TEST_F(TreeMirrorTest, WhatIsForgottenIsNotSaidToBeDenied) {
+  mirror_.TrackNodesOf("/a", {"b"});
+  EXPECT_EQ(Answer({TreeStatus::Denied}), "/a/b");
+  mirror_.TrackNodesOf("/a", {});
+  EXPECT_THAT(mirror_.Denied(), ElementsAre());
+}
+
 // Everything is read anew within each interval, in parts.
 class TreeMirrorSweepTest : public TreeMirrorTest {
  protected:
@@ -170,6 +207,17 @@ TEST_F(TreeMirrorSweepTest, BeginsNoPartBesideAnUnfinishedOne) {
   mirror_.Replied(*read, {TreeStatus::Ok});
   Look(seconds(5));
   EXPECT_EQ(mirror_.NextRead(), std::nullopt);  // one is still under way
+}
+
+TEST_F(TreeMirrorSweepTest, AsksAgainForWhatMayNotBeRead) {
+  mirror_.TrackNode("/a");
+  EXPECT_EQ(Answer({TreeStatus::Denied}), "/a");
+  Look(Micros(0));
+  EXPECT_EQ(mirror_.NextRead(), std::nullopt);
+  Look(seconds(10));
+  EXPECT_EQ(Answer({TreeStatus::Ok, {"x", 1}}), "/a");
+  EXPECT_EQ(mirror_.Node("/a")->data, "x");
+  EXPECT_FALSE(mirror_.IsDenied("/a"));
 }
 
 TEST_F(TreeMirrorSweepTest, WhatBecomesStaleMeanwhileIsWaitedFor) {

@@ -37,7 +37,8 @@ class LeaderTest : public testing::Test {
                   [&test] {
                     return LivesByShard{{"main", test.lives_in_main_}};
                   },
-                  [&test](const std::string&) { ++test.refused_; }}) {}
+                  [&test](const std::string&) { ++test.refused_; },
+                  [&test](const std::string& path) { test.denied_.push_back(path); }}) {}
     static Member::Calls CallsOf(const std::map<std::string, std::string>& databases) {
       Member::Calls calls{[](const MemberView&) {}, nullptr, nullptr};
       calls.databases = [databases] { return databases; };
@@ -84,6 +85,7 @@ class LeaderTest : public testing::Test {
   std::map<std::string, std::vector<std::string>> unread_;  // by candidate: the shards that it can't read
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::vector<std::string> repaired_;
+  std::vector<std::string> denied_;
   std::map<std::string, std::string> databases_;  // that a process finds that starts now
   SeenLives lives_in_main_;
   int moves_ = 0;
@@ -299,8 +301,6 @@ TEST_F(LeaderTest, ALostReplyToAPlanCostsNothing) {
   EXPECT_EQ(Count("w2"), 32u);
 }
 
-TEST_F(LeaderTest, AThirdOfTheWorkersLeavesInGoodOrderAndAllIsOwnedAtOnce) {
-  for (int i = 1; i <= 12; ++i) Start("w" + std::to_string(i));
 // Whoever was cut off with the leader has as long to come back.
 TEST_F(LeaderTest, NobodyIsMissedBeforeTheTimeThatTheServersGrant) {
   room_.Grant(seconds(40));
@@ -318,6 +318,8 @@ TEST_F(LeaderTest, NobodyIsMissedBeforeTheTimeThatTheServersGrant) {
   EXPECT_EQ(Count("w1"), 64u);
 }
 
+TEST_F(LeaderTest, AThirdOfTheWorkersLeavesInGoodOrderAndAllIsOwnedAtOnce) {
+  for (int i = 1; i <= 12; ++i) Start("w" + std::to_string(i));
   Quiet();
   for (int i = 1; i <= 4; ++i) Leave("w" + std::to_string(i));  // the leader first
   std::size_t owned = 0;
@@ -620,6 +622,75 @@ TEST_F(LeaderTest, WhatTheClusterDoesNotTakeIsToldOnce) {
     EXPECT_EQ(Count("w1"), slices);
   }
   EXPECT_EQ(refused_, 2) << "and again, once something was taken between";
+}
+
+TEST_F(LeaderTest, ANodeThatItMayNotReadHoldsUpNothingAndIsTold) {
+  int number = 0;
+  for (const std::string path :
+       {"/workers/stranger", "/assign/stranger", "/status/stranger", "/control/expect/w9", "/control/drain",
+        "/leave/w9.1", "/history/engine", "/config/engine", "/plan"}) {
+    SCOPED_TRACE(path);
+    if (!room_.Has(path)) room_.Put(path, path == "/config/engine" ? R"({"batch":9})" : "");
+    room_.Deny(path);
+    const std::string id = "w" + std::to_string(++number);
+    denied_.clear();
+    Start(id);
+    ASSERT_TRUE(room_.Pass(seconds(1)));
+    EXPECT_EQ(Count(id), 64u);
+    if (path != "/status/stranger") {  // that is read where limits are divided
+      EXPECT_THAT(denied_, testing::ElementsAre(path));
+      if (path != "/plan") {
+        EXPECT_THAT(ReadPlan(room_.Data("/plan"))->troubles,
+                    testing::Contains(testing::HasSubstr(path.substr(1) + ": ZooKeeper does not let")));
+      }
+    }
+    ASSERT_TRUE(room_.Pass(seconds(30)));
+    EXPECT_LE(denied_.size(), 1u) << "told once";
+    room_.Allow(path);
+    ASSERT_TRUE(room_.Pass(seconds(11)));
+    EXPECT_TRUE(ReadPlan(room_.Data("/plan"))->troubles.empty());
+    Leave(id);
+  }
+}
+
+TEST_F(LeaderTest, AWorkerWhosePageMayNotBeReadGetsNothingAndTheOthersAll) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  ASSERT_EQ(Count("w2"), 32u);
+  room_.Deny("/assign/w2");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  Quiet();
+  Quiet();
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_EQ(refused_, 0);
+  room_.Allow("/assign/w2");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  Quiet();
+  Quiet();
+  EXPECT_EQ(Count("w1"), 32u);
+  EXPECT_EQ(Count("w2"), 32u);
+}
+
+TEST_F(LeaderTest, WhoIsThereMayNotBeReadAndNothingMoves) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  Moves();
+  for (const char* folder : {"/workers", "/assign"}) {
+    SCOPED_TRACE(folder);
+    room_.Deny(folder);
+    room_.Expire(processes_["w1"]->leader);
+    room_.Expire(processes_["w2"]->leader);
+    ASSERT_TRUE(room_.Settle());
+    Quiet();
+    EXPECT_EQ(Moves(), 0);
+    EXPECT_THAT(ReadPlan(room_.Data("/plan"))->troubles,
+                testing::Contains(testing::HasSubstr(std::string(folder).substr(1))));
+    room_.Allow(folder);
+    Quiet();
+  }
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
 }
 
 TEST_F(LeaderTest, AHistoryThatCanNotBeWrittenHoldsUpNothing) {

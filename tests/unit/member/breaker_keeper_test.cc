@@ -86,6 +86,24 @@ TEST_F(BreakerKeeperTest, ABreakerThatOpensInOneWorkerOpensInAll) {
   EXPECT_THAT(room_.Data(kNode), HasSubstr(R"("why":"2 of 2 calls failed within 10s","by":"w2")"));
 }
 
+// By an access list that somebody gave them.
+TEST_F(BreakerKeeperTest, WhatItMayNotReadItDoesNotTryToMake) {
+  room_.Put(kBreakersNode, "");
+  room_.Put(kNode, "");
+  Open(workers_[1]);
+  for (const char* path : {kNode, kBreakersNode}) {
+    room_.Deny(path);
+    const int before = room_.writes();
+    Pass(seconds(1), CallSays::Failed);
+    EXPECT_EQ(room_.writes(), before) << path;
+  }
+}
+
+TEST(BreakerDocumentTest, OneThatIsNestedVeryDeepSaysNothing) {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_TRUE(ReadBreaker(R"({"since":"x","probe":)" + deep + "}").since.empty());
+}
+
 TEST_F(BreakerKeeperTest, TheWorkersShareOneBudgetOfProbes) {
   Open(workers_[1]);
   Pass(seconds(30), CallSays::Failed);

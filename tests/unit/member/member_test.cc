@@ -362,6 +362,64 @@ TEST_F(MemberTest, WhatItMayNotMakeIsNotTriedAllTheTime) {
   EXPECT_TRUE(room_.Has("/history"));
 }
 
+TEST_F(MemberTest, ANodeThatItMayNotReadHoldsUpNothingAndIsNamed) {
+  for (const std::string path : {"/", "/control", "/config", "/config/engine", "/config/handlers",
+                                 "/control/pause", "/control/limits/w1", "/assign/w1", "/status/w1"}) {
+    SCOPED_TRACE(path);
+    if (!room_.Has(path)) room_.Put(path, "{}");
+    room_.Deny(path);
+    member_ = Make("w1.a" + path);
+    Join();
+    EXPECT_TRUE(member_->Registered());
+    const std::string name = path == "/" ? path : path.substr(1);
+    EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr(name + ": ZooKeeper does not let")));
+    room_.Allow(path);
+    ASSERT_TRUE(room_.Pass(seconds(11)));
+    EXPECT_THAT(published_.refusals, IsEmpty());
+    room_.Kill(*member_);
+  }
+}
+
+TEST_F(MemberTest, WhatItMayReadNoMoreIsAsItWasReadLast) {
+  room_.Put("/config/engine", R"({"batch":9})");
+  Join();
+  Assign(R"("main/tasks/3")");
+  for (const char* path : {"/config/engine", "/assign/w1"}) room_.Deny(path);
+  room_.Put("/config/engine", R"({"batch":10})");
+  Assign("", 2);
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("assign/w1"), HasSubstr("config/engine")));
+  EXPECT_EQ(published_.config->engine.batch, 9u);
+  EXPECT_EQ(published_.slice_count, 1u);
+  room_.Reconnect(*member_);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.slice_count, 1u);
+  for (const char* path : {"/config/engine", "/assign/w1"}) room_.Allow(path);
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  EXPECT_EQ(published_.config->engine.batch, 10u);
+  EXPECT_EQ(published_.slice_count, 0u);
+}
+
+// It may name shards, or say for how long tasks are kept.
+TEST_F(MemberTest, APartThatItMayNotReadIsRefusedNotEmpty) {
+  for (const char* path : {"/config/shards", "/config/handlers"}) room_.Deny(path);
+  Join();
+  EXPECT_TRUE(published_.shards_refused);
+  EXPECT_THAT(published_.config_read["shards"].refused, HasSubstr("does not let"));
+  EXPECT_THAT(published_.config_read["handlers"].refused, HasSubstr("does not let"));
+}
+
+TEST_F(MemberTest, WhereItsOwnNodeMayNotBeReadItDoesNotRegisterAndSaysSo) {
+  room_.Put("/workers/w1", "somebody's");
+  room_.Deny("/workers/w1");
+  Join();
+  EXPECT_FALSE(member_->Registered());
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("workers/w1: ZooKeeper does not let")));
+  room_.Write({{TreeWrite::Kind::Remove, "/workers/w1"}});
+  room_.Allow("/workers/w1");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  EXPECT_TRUE(member_->Registered());
+}
+
 TEST_F(MemberTest, PausesAreFollowedAndBadNamesReported) {
   Join();
   room_.Put("/control/pause/handler:noop", "");
@@ -445,6 +503,28 @@ TEST_F(MemberTest, ItsLeaveIsWrittenInTheMomentInWhichItsNodeGoes) {
   EXPECT_EQ(room_.Data("/leave/w1.a"), "w1");
 }
 
+// It was told to stop in the moment in which it had written its node: that has not been read back.
+TEST_F(MemberTest, ItLeavesInGoodOrderThoughItHasJustWrittenItsNode) {
+  for (const TreeStatus told : {TreeStatus::Ok, TreeStatus::Lost}) {
+    member_ = Make(told == TreeStatus::Ok ? "w1.a" : "w1.b");
+    Join();
+    room_.Put("/control/limits/w1",
+              told == TreeStatus::Ok ? R"({"shards":["east"]})" : R"({"shards":["west"]})");
+    auto request = member_->Next(room_.now());
+    while (request && request->kind != TreeRequest::Kind::Write) {
+      member_->Replied(*request, room_.Read(*request), room_.now());
+      request = member_->Next(room_.now());
+    }
+    ASSERT_TRUE(request);
+    ASSERT_EQ(request->writes.front().path, "/workers/w1");
+    ASSERT_EQ(room_.Write(request->writes), TreeStatus::Ok);
+    member_->Replied(*request, {.status = told}, room_.now());
+    room_.Leave(*member_);
+    EXPECT_FALSE(room_.Has("/workers/w1"));
+    EXPECT_TRUE(room_.Has(told == TreeStatus::Ok ? "/leave/w1.a" : "/leave/w1.b"));
+  }
+}
+
 TEST_F(MemberTest, WithoutTheFolderOfLeavesItMakesThatAndLeavesItsWord) {
   Join();
   room_.RefuseNext();
@@ -503,28 +583,6 @@ TEST_F(MemberTest, TellsAVersionOfTheHandlersOnceTheyWereAskedWithWhatTheyRefuse
   member_ = std::make_unique<Member>(MemberOptions{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}},
                                      ConfigLayers(), calls);
   room_.Put("/config/handlers", R"({"b":{"options":{"program":"/bin/true"}}})");
-// It was told to stop in the moment in which it had written its node: that has not been read back.
-TEST_F(MemberTest, ItLeavesInGoodOrderThoughItHasJustWrittenItsNode) {
-  for (const TreeStatus told : {TreeStatus::Ok, TreeStatus::Lost}) {
-    member_ = Make(told == TreeStatus::Ok ? "w1.a" : "w1.b");
-    Join();
-    room_.Put("/control/limits/w1",
-              told == TreeStatus::Ok ? R"({"shards":["east"]})" : R"({"shards":["west"]})");
-    auto request = member_->Next(room_.now());
-    while (request && request->kind != TreeRequest::Kind::Write) {
-      member_->Replied(*request, room_.Read(*request), room_.now());
-      request = member_->Next(room_.now());
-    }
-    ASSERT_TRUE(request);
-    ASSERT_EQ(request->writes.front().path, "/workers/w1");
-    ASSERT_EQ(room_.Write(request->writes), TreeStatus::Ok);
-    member_->Replied(*request, {.status = told}, room_.now());
-    room_.Leave(*member_);
-    EXPECT_FALSE(room_.Has("/workers/w1"));
-    EXPECT_TRUE(room_.Has(told == TreeStatus::Ok ? "/leave/w1.a" : "/leave/w1.b"));
-  }
-}
-
   Join();
   EXPECT_FALSE(published_.config_read.contains("handlers"));
   asked = published_.config;
@@ -569,6 +627,19 @@ TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->incarnation, "w1.a");
 }
 
+// Then a predecessor's session lives as long.
+TEST_F(MemberTest, AnIdInUseIsWaitedForAsLongAsTheServersLetSessionsLive) {
+  Join();
+  auto other = Make("w1.b");
+  room_.Grant(seconds(40));
+  room_.Add(*other);
+  ASSERT_TRUE(room_.Settle());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_FALSE(other->View().id_in_use);
+  ASSERT_TRUE(room_.Pass(seconds(6)));
+  EXPECT_TRUE(other->View().id_in_use);
+}
+
 TEST_F(MemberTest, AnOutageOfTheServersIsNotCountedAgainstAPredecessor) {
   Join();
   auto other = Make("w1.b");
@@ -606,16 +677,3 @@ TEST_F(MemberTest, AfterItsSessionExpiredItRegistersAnewAndKeepsItsSlices) {
 
 }  // namespace
 }  // namespace millrace::engine
-// Then a predecessor's session lives as long.
-TEST_F(MemberTest, AnIdInUseIsWaitedForAsLongAsTheServersLetSessionsLive) {
-  Join();
-  auto other = Make("w1.b");
-  room_.Grant(seconds(40));
-  room_.Add(*other);
-  ASSERT_TRUE(room_.Settle());
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(room_.Pass(seconds(9)));
-  EXPECT_FALSE(other->View().id_in_use);
-  ASSERT_TRUE(room_.Pass(seconds(6)));
-  EXPECT_TRUE(other->View().id_in_use);
-}
-
