@@ -42,6 +42,7 @@ LimitPolicy::LimitPolicy(const LimitConfig& limit, const std::optional<LimitShar
       share_(share.value_or(WholeOf(limit))),
       divided_(share.has_value()),
       bucket_(share_.rate, BurstOf(share_.rate), share ? share->saved : BurstOf(share_.rate), now),
+      had_rate_(limit.rate > 0),
       weighed_(now) {}
 
 void LimitPolicy::Follow(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now) {
@@ -60,8 +61,12 @@ void LimitPolicy::Set(const std::optional<LimitShare>& share, BootTime now) {
   if (had) saved_ = bucket_.Level(now);
   share_ = share.value_or(WholeOf(limit_));
   divided_ = share.has_value();
-  bucket_.Set(share_.rate, BurstOf(share_.rate), now);
+  const double burst = BurstOf(share_.rate);
+  bucket_.Set(share_.rate, burst, now);
   if (!had) bucket_.GiveBack(share_.saved);
+  // As a process that begins with it would; but of one that is taken away and added again no further burst.
+  if (!divided_ && !had_rate_) bucket_.GiveBack(burst);
+  had_rate_ = had_rate_ || HasRate();
 }
 
 // A share's burst is its part of the limit's, so that all shares together burst as the limit says; but one

@@ -24,7 +24,8 @@ class LimitPolicy final : public StartPolicy {
   // what the share says is saved: the worker that had it before may have used its.
   LimitPolicy(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now);
 
-  // What runs is still counted. What the share was lowered by is not started any more once this returns.
+  // What runs is still counted. What the share was lowered by is not started any more once this returns. The
+  // whole of a rate that comes to a limit that never had one begins with a whole burst.
   void Follow(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now);
   // Under the same limit.
   void Follow(const std::optional<LimitShare>& share, BootTime now);
@@ -59,6 +60,7 @@ class LimitPolicy final : public StartPolicy {
   // It is a share: the leader divides by who has claimed what can't start, so one at least is claimed.
   bool divided_ MILLRACE_GUARDED_BY(mutex_);
   TokenBucket bucket_ MILLRACE_GUARDED_BY(mutex_);
+  bool had_rate_ MILLRACE_GUARDED_BY(mutex_);  // the limit, ever
   std::uint32_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint32_t permitted_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of them: it holds a permit
   double each_ MILLRACE_GUARDED_BY(mutex_) = 0;  // microseconds that one takes, a moving mean; 0: not known

@@ -74,6 +74,31 @@ TEST(LimitPolicyTest, WithoutABurstATenthOfASecondsStartAtOnce) {
   EXPECT_EQ(LimitPolicy(Rate(2, 7), {}, kBegin).Take(kMany, kBegin), 7u);
 }
 
+TEST(LimitPolicyTest, ARateThatIsAddedBeginsAsOneThatWasThereAtTheStart) {
+  LimitPolicy policy(Places(9), {}, kBegin);
+  policy.Follow({.rate = 1.0 / 3600, .burst = 5, .concurrency = 9}, {}, kBegin + seconds(7));
+  EXPECT_EQ(policy.Take(kMany, kBegin + seconds(7)), 5u);
+}
+
+TEST(LimitPolicyTest, ARateThatIsTakenAwayAndAddedAgainBringsNoFurtherBurst) {
+  const LimitConfig both{.rate = 1.0 / 3600, .burst = 5, .concurrency = 9};
+  LimitPolicy policy(both, {}, kBegin);
+  ASSERT_EQ(policy.Take(kMany, kBegin), 5u);
+  for (int turn = 0; turn < 3; ++turn) {
+    policy.Follow(Places(9), {}, kBegin);
+    policy.Follow(both, {}, kBegin);
+    EXPECT_EQ(policy.Take(kMany, kBegin), 0u);
+  }
+}
+
+TEST(LimitPolicyTest, AShareOfARateThatIsAddedBeginsWithNothing) {
+  LimitPolicy policy(Places(9), LimitShare{.concurrency = 2}, kBegin);
+  policy.Follow(Rate(100), LimitShare{.rate = 30}, kBegin);
+  EXPECT_EQ(policy.Take(kMany, kBegin), 0u);
+  policy.Follow(Rate(100), {}, kBegin);
+  EXPECT_EQ(policy.Take(kMany, kBegin), 0u) << "another may have used the rest of it";
+}
+
 TEST(LimitPolicyTest, AShareBeginsWithNothingAndHasItsPartOfTheBurst) {
   LimitPolicy policy(Rate(100), LimitShare{.rate = 30}, kBegin);
   EXPECT_EQ(policy.Take(kMany, kBegin), 0u);
