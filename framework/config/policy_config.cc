@@ -354,7 +354,9 @@ void PolicyKeys(Section& keys, HandlerConfig& handler, UnknownZones zones) {
     CheckHours(*hours, read, part, zones);
   });
   PlainKeys(keys, handler);
-  if (handler.min_threads > handler.concurrency) {
+  // Where the text names none, the cluster's part or the handler's code may bring another than the default.
+  const json* named = keys.Child("concurrency");
+  if (named != nullptr && *named == handler.concurrency && handler.min_threads > handler.concurrency) {
     KeyPath path = keys.Path("threads");
     path.emplace_back("min");
     keys.problems().Add(path, "there are " + std::to_string(handler.concurrency) +
@@ -370,7 +372,10 @@ void PolicyKeys(KeyLister& keys, const HandlerConfig& handler) {
                     [](KeyLister& part, const BreakerConfig& breaker) { BreakerKeys(part, breaker); });
   keys.OptionalPart("hours", handler.hours,
                     [](KeyLister& part, const HoursConfig& hours) { HoursKeys(part, hours); });
-  PlainKeys(keys, handler);
+  // Beside the concurrency that is listed it would be refused where it is more.
+  HandlerConfig listed = handler;
+  listed.min_threads = std::min(handler.min_threads, handler.concurrency);
+  PlainKeys(keys, std::as_const(listed));
   BandsKey(keys, handler.bands);
 }
 

@@ -212,6 +212,18 @@ TEST(PolicyConfigTest, ATasksBandIsThatOfItsPriorityAndFailures) {
   EXPECT_TRUE(mail.BandsInForce().empty()) << "its rows are scanned in rounds";
 }
 
+// A worker's file has its own part of a handler; the rest may be the cluster's, or in the handler's code.
+TEST(PolicyConfigTest, ThreadsThatStayMayBeMoreThanADefaultThatNobodyNamed) {
+  const auto config = Read(Handler(R"("threads": {"min": 8})"));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->handlers.at("mail").min_threads, 8u);
+  const auto again = Read(ConfigText(*config));
+  ASSERT_TRUE(again) << "it is listed with the default: " << again.error().message;
+  EXPECT_EQ(ConfigText(*again), ConfigText(*config));
+  EXPECT_THAT(HandlerRefusal(R"("concurrency": "16", "threads": {"min": 8})"), Not(HasSubstr("threads.min")))
+      << "what is named can't be read";
+}
+
 TEST(PolicyConfigTest, BandsThatOverlapAreRefusedWithBothNamed) {
   const auto bands = [](const std::string& list) { return HandlerRefusal(R"("bands": [)" + list + "]"); };
   EXPECT_THAT(HandlerRefusal(R"("scan": {"every": "5m"}, "bands": [{"every": "30s"}])"),
