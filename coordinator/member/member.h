@@ -59,6 +59,10 @@ struct MemberView : MemberNews {
   std::string ignored = {};     // what this process was started with and does not follow, and why
 };
 
+// The text of the status node. `more`: what the worker adds, one JSON object. Of many refusals the first are
+// told, of long ones the beginning; where that is not enough only the essence of `more`.
+std::string StatusText(const std::string& incarnation, const MemberView& view, const std::string& more);
+
 struct MemberOptions {
   std::string id;
   WorkerDocument document;  // its incarnation is unique to this life; its lists are sorted
