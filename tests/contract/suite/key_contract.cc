@@ -57,7 +57,7 @@ TEST_P(StoreContract, AKeyIsFoundWithWhoeverHasItAndNotWithATwinThatWaits) {
   const auto failed = Add({.handler = "a", .slice = 1, .biz_key = "k"});
   Task task;
   ASSERT_EQ(HolderFor(*this, failed, &task), "");
-  Settle({End(task, To::Failed)});
+  Settle({End(task, To::Failed, "no")});
   Add({.handler = "a", .slice = 1, .biz_key = "k"});
   for (const char* handler : {"a", ""}) {
     const auto found = operations().Find("tasks", handler, "k");

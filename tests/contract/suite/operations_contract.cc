@@ -44,7 +44,7 @@ TaskTotals TotalOf(StoreTest& test, const std::string& handler) {
 
 void SettleOneOf(StoreTest& test, const std::string& handler, const std::string& batch, To to) {
   const auto id = test.Add({.handler = handler, .slice = 1, .run_at = test.Now() - hours(1), .batch = batch});
-  test.Settle({End(test.ClaimOne(id), to)});
+  test.Settle({End(test.ClaimOne(id), to, "no")});
 }
 
 TEST_P(StoreContract, TotalsOfTypesTellApartTheBatchesThatAreNamedAlone) {
