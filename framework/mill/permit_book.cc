@@ -185,19 +185,27 @@ bool PermitBook::Ended(const Attempt& attempt, BootTime now) {
   return 2 * InHand(type, one) <= Mine(type) + Ahead(type, one, now);
 }
 
-void PermitBook::Live(const std::shared_ptr<Lease>& life, bool others) {
+void PermitBook::Live(const std::shared_ptr<Lease>& life, bool others, const std::string& address) {
   others_ = others;
-  if (life == life_) return;
+  const bool same_home = address == std::exchange(address_, address);
+  if (life == life_ && same_home) return;
   life_ = life;
   for (auto entry = held_.begin(); entry != held_.end();) {
     Held& held = (entry++)->second;
-    if (held.life == life_) continue;
+    if (held.life == life_ && same_home) continue;
     held.doubt = held.voided = false;  // whoever has marked that life dead sees to its rows
     if (held.attempt && held.starting) PutBack(held);
-    held.lost = true;
+    // Whether the former life may still be counted upon is asked as long as its attempt runs (Doubtful).
+    if (!held.attempt || !same_home) held.lost = true;
   }
   std::erase_if(held_, [](const auto& entry) { return entry.second.lost && !entry.second.attempt; });
   for (auto& [type, one] : types_) one.look = {};
+}
+
+bool PermitBook::HeldUnder(const Lease& life) const {
+  return std::any_of(held_.begin(), held_.end(), [&](const auto& entry) {
+    return entry.second.attempt && entry.second.life.get() == &life;
+  });
 }
 
 std::vector<AttemptPtr> PermitBook::Doubtful(BootTime now) {

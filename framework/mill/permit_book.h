@@ -61,8 +61,12 @@ class PermitBook {
   // What became of its settle is known. True where somebody may claim again.
   bool Ended(const Attempt& attempt, BootTime now);
 
-  // The worker's life in the home, null where it has none, and whether anybody else lives there.
-  void Live(const std::shared_ptr<Lease>& life, bool others);
+  // The worker's life in the home, null where it has none, whether anybody else lives there, and of which
+  // database that is. What runs by a former life there goes on while that may be counted upon: its shard may
+  // have been opened anew, and the former mill not be at its end. In another database it counts for nothing.
+  void Live(const std::shared_ptr<Lease>& life, bool others, const std::string& address);
+  // Something that runs has its permit by this life.
+  bool HeldUnder(const Lease& life) const;
   // Attempts whose permits can't be counted upon any more: the renewal of the life that holds them is older
   // than half a lease, or it is over. Each once.
   std::vector<AttemptPtr> Doubtful(BootTime now);
@@ -153,6 +157,7 @@ class PermitBook {
 
   Random random_;
   std::shared_ptr<Lease> life_;
+  std::string address_;  // of the home's database
   bool others_ = false;
   bool room_again_ = false;
   std::map<std::string, Type> types_;

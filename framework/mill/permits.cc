@@ -71,6 +71,11 @@ bool Permits::Any() const {
   return book_.Any();
 }
 
+bool Permits::HeldUnder(const Lease& life) const {
+  MutexLock lock(mutex_);
+  return book_.HeldUnder(life);
+}
+
 Permits::View Permits::Look() const {
   MutexLock lock(mutex_);
   return {home_, trouble_, book_.View()};
@@ -266,9 +271,10 @@ Step<Micros> Permits::Round() {
   }
   const std::shared_ptr<Lease> life = found ? port_.Life(home) : nullptr;
   const bool others = found && port_.OthersLive(home);
+  const std::string address = found ? port_.AddressOf(home) : "";
   {
     MutexLock lock(mutex_);
-    book_.Live(life, others);
+    book_.Live(life, others, address);
   }
   if (!found) co_return kWithoutHome;
   if (!life || !life->Alive()) co_return kWithoutLife;

@@ -24,6 +24,8 @@ class PermitPort : public StrandPort {
  public:
   // Those that are served, sorted.
   virtual std::vector<std::string> Shards() = 0;
+  // Of the shard's database: a shard's permits are others once it has another.
+  virtual std::string AddressOf(const std::string& shard) { return shard; }
   // This worker's life there; null: it has none.
   virtual std::shared_ptr<Lease> Life(const std::string& shard) = 0;
   virtual bool OthersLive(const std::string& shard) = 0;
@@ -68,6 +70,8 @@ class Permits {
   bool Holds(const std::string& type) const;
   // Some are, or something is still held.
   bool Any() const;
+  // Something that runs has its permit by this life.
+  bool HeldUnder(const Lease& life) const;
   // What lets a type through that is held by permits.
   std::shared_ptr<StartPolicy> PolicyOf(const std::string& type);
 

@@ -31,6 +31,10 @@ class PermitDriver::Port final : public Blocking<PermitPort> {
     for (const auto& [shard, mill] : mills) shards.push_back(shard);
     return shards;
   }
+  std::string AddressOf(const std::string& shard) override {
+    const auto mill = MillOf(shard);
+    return shard + (mill ? " in " + mill->store()->Describe() : "");
+  }
   std::shared_ptr<Lease> Life(const std::string& shard) override {
     const auto mill = MillOf(shard);
     return mill ? mill->Life() : nullptr;

@@ -53,6 +53,7 @@ class ScriptedHome final : public Driven<PermitPort> {
       : Driven(clock), home_(home), life(std::make_shared<Lease>(std::move(name), kLease, clock.Now())) {}
 
   std::vector<std::string> Shards() override { return shards; }
+  std::string AddressOf(const std::string&) override { return address; }
   std::shared_ptr<Lease> Life(const std::string&) override { return life; }
   bool OthersLive(const std::string&) override { return others; }
   Reply<Result<std::string>> Home(const std::string& shard) override {
@@ -108,6 +109,7 @@ class ScriptedHome final : public Driven<PermitPort> {
   std::shared_ptr<Lease> life;
   bool others = true;
   std::vector<std::string> shards{"main"};
+  std::string address = "mysql://here";
   std::string silent;                   // does not say what the home is
   std::function<void()> before_naming;  // once
   std::optional<ErrorCode> away;
@@ -321,6 +323,57 @@ TEST_F(PermitsTest, WhoMayNotClaimForItLeavesItToOthersAtOnce) {
   policy->Unwanted();
   a_.Go(milliseconds(10));
   EXPECT_THAT(a_.Running(), ElementsAre(2)) << "what holds it keeps it";
+}
+
+// As after a change of the home's entry: the shard has a new life, and its former one ends what it has.
+class FormerLifeTest : public PermitsTest {
+ protected:
+  void SetUp() override {
+    PermitsTest::SetUp();
+    a_.Claim(1);
+    a_.Go(milliseconds(100));
+    former_ = std::exchange(a_.port.life, std::make_shared<Lease>("a.2", kLease, clock_.Now()));
+  }
+  // Both lives beat.
+  void GoOn(Micros span) {
+    for (Micros gone{0}; gone < span; gone += milliseconds(500)) {
+      former_->Renewed(clock_.Now());
+      a_.Go(milliseconds(500));
+    }
+  }
+  bool IsStopped() const { return a_.running.front()->stop_by.load() != 0; }
+
+  std::shared_ptr<Lease> former_;
+};
+
+TEST_F(FormerLifeTest, WhatRunsUnderALifeThatBeatsGoesOnUnderIt) {
+  a_.Claim(2);
+  GoOn(2 * kLease);
+  EXPECT_FALSE(IsStopped());
+  EXPECT_TRUE(a_.permits.HeldUnder(*former_));
+  EXPECT_THAT(a_.shard->back, ElementsAre(2)) << "no permit is free for it";
+  a_.Settle();
+  EXPECT_FALSE(a_.permits.HeldUnder(*former_));
+  GoOn(seconds(1));
+  EXPECT_EQ(home_.Row().holder, "a.1") << "that life ends, and with it what it held";
+  home_.dead["a.1"] = true;
+  a_.Claim(3);
+  GoOn(seconds(6));
+  EXPECT_THAT(a_.Running(), ElementsAre(3));
+  EXPECT_EQ(home_.Row().holder, "a.2");
+}
+
+TEST_F(FormerLifeTest, WhatRunsIsStoppedOnceThatLifeIsLateOrOver) {
+  a_.Go(seconds(4));
+  EXPECT_FALSE(IsStopped());
+  a_.Go(seconds(2));
+  EXPECT_TRUE(IsStopped());
+}
+
+TEST_F(FormerLifeTest, WhatRunsIsStoppedWhereTheHomeIsInAnotherDatabaseNow) {
+  a_.port.address = "mysql://elsewhere";
+  a_.Go(milliseconds(500));
+  EXPECT_TRUE(IsStopped()) << "others take permits there";
 }
 
 TEST_F(PermitsTest, WhoFindsAllTakenLooksAtAModestPace) {
