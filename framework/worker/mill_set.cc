@@ -65,7 +65,7 @@ void MillSet::Retire(const MillPtr& mill) {
   mill->Retire();
   Retired& retired = retired_.emplace_back();
   retired.mill = mill;
-  retired.deadline = parts_.mill.clock.Now() + parts_.mill.engine.Get().stop_timeout;
+  retired.stops = {parts_.mill.clock.Now(), parts_.mill.engine.Get().stop_timeout};
 }
 
 // On a thread of its own: a database that does not answer holds up the ends of its sessions.
@@ -74,7 +74,6 @@ void MillSet::BeginEnd(Retired& retired) {
     LogWarning("a shard that is served no more ends with tasks in hand; others rescue them",
                {{"store", retired.mill->store()->Describe()}});
   }
-  retired.mill->AskToStop();
   // Where no thread can be had it is tried again with the next look.
   (void)retired.ending.Start("retire", [&retired] {
     retired.mill->End();
@@ -82,11 +81,21 @@ void MillSet::BeginEnd(Retired& retired) {
   });
 }
 
-void MillSet::EndRetired() {
+// The same database may have a new mill already, which rescues and starts what this one leaves: so what hears
+// the request to stop is to be settled before.
+void MillSet::EndRetired(const std::function<bool(const Lease&)>& is_needed) {
+  const BootTime now = parts_.mill.clock.Now();
   for (Retired& retired : retired_) {
-    retired.mill->GiveBackParked();
+    ShardDriver& mill = *retired.mill;
+    mill.GiveBackParked();
     if (retired.ending.Started()) continue;
-    if (retired.mill->Empty() || parts_.mill.clock.Now() >= retired.deadline) BeginEnd(retired);
+    if (retired.stops.Asks(now)) mill.AskToStop();
+    if (mill.Empty()) {
+      const std::shared_ptr<Lease> life = mill.Life();
+      if (!life || !is_needed(*life)) BeginEnd(retired);
+    } else if (retired.stops.Over(now)) {
+      BeginEnd(retired);
+    }
   }
   std::erase_if(retired_, [this](const Retired& retired) {
     if (!retired.ended.load()) return false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "framework/doorbell/datagram.h"
 #include "framework/threads/thread.h"
 #include "framework/worker/shard_driver.h"
+#include "framework/worker/stop_times.h"
 
 namespace millrace::engine {
 
@@ -28,8 +30,9 @@ class MillSet {
   // whose shard is gone, and lets each look at what is its own. True if anything that is queued may have to
   // go back.
   bool Follow();
-  // Retired mills that have nothing in hand, or have had it for longer than the stop timeout, end.
-  void EndRetired();
+  // Retired mills that have nothing in hand end, unless something that runs elsewhere goes by their life.
+  // What they have is asked to stop towards the end of the stop timeout; after that they end with it.
+  void EndRetired(const std::function<bool(const Lease&)>& is_needed);
   bool AnyRetired() const { return !retired_.empty(); }
 
   // Thread-safe.
@@ -44,7 +47,7 @@ class MillSet {
  private:
   struct Retired {
     MillPtr mill;
-    BootTime deadline;
+    StopTimes stops;
     std::atomic<bool> ended{false};
     Thread ending;  // last: uses the others
   };

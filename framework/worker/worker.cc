@@ -14,6 +14,7 @@
 #include "framework/worker/doorbell.h"
 #include "framework/worker/mill_set.h"
 #include "framework/worker/permit_driver.h"
+#include "framework/worker/stop_times.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -26,12 +27,6 @@ constexpr int kSweepTicks = 40;
 constexpr Micros kMovedPatience = std::chrono::milliseconds(100);
 // With until_idle: after so long without an end it says what it waits for.
 constexpr Micros kSilence = std::chrono::seconds(5);
-// Of the stop timeout, at its end: to settle what was given up.
-Micros SettleReserve(Micros stop_timeout) {
-  return std::min<Micros>(stop_timeout / 5, std::chrono::seconds(3));
-}
-// For handlers to see the stop token, when told to go now: on a busy machine too.
-constexpr Micros kHurry = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -102,7 +97,7 @@ class Worker::Body {
   // The watch thread's own.
   Phase phase_ = Phase::Running;
   WorkerEnd end_ = WorkerEnd::Stopped;
-  BootTime deadline_{};
+  StopTimes stops_;
   bool hurried_ = false;
   int sweep_ticks_ = 0;
   std::uint64_t ended_tasks_ = 0;  // with until_idle: as of the last that did
@@ -260,7 +255,7 @@ void Worker::Body::WatchRunning() {
   breakers_.Follow([this] { return mills_->PauseNames(); });
   // A sweep has to come to its end: that takes out what was moved and does not start.
   SendBackUnwanted((sweep_ticks_ == 0 && admission_.TakeClosed()) || followed);
-  mills_->EndRetired();
+  mills_->EndRetired([this](const Lease& life) { return permits_->permits().HeldUnder(life); });
   std::size_t lost = 0;
   for (const auto& lane : lanes_->All()) lost += lane->Lost();
   if (lost > engine_->Get().max_lost_threads) {
@@ -289,7 +284,7 @@ void Worker::Body::SendBackUnwanted(bool changed) {
 void Worker::Body::BeginStop(WorkerEnd end) {
   end_ = end;
   phase_ = Phase::Draining;
-  deadline_ = parts_.clock.Now() + engine_->Get().stop_timeout;
+  stops_ = {parts_.clock.Now(), engine_->Get().stop_timeout};
   recorder_->NoteStopping();
   if (end != WorkerEnd::Idle)
     LogInfo("worker is stopping: it claims nothing more", {{"worker", id_->name()}});
@@ -309,17 +304,16 @@ void Worker::Body::WatchDraining() {
     return;
   }
   const BootTime now = parts_.clock.Now();
-  const Micros reserve = SettleReserve(engine_->Get().stop_timeout);
-  if (stop_now_.load() && !hurried_) deadline_ = std::min(deadline_, now + kHurry + reserve);
-  if (!hurried_ && (stop_now_.load() || now >= deadline_ - 2 * reserve)) {
+  if (stop_now_.load() && !hurried_) stops_.Hurry(now);
+  if (!hurried_ && (stop_now_.load() || stops_.Asks(now))) {
     hurried_ = true;
     for (const auto& mill : mills_->All()) mill->AskToStop();
   }
-  if (phase_ == Phase::Draining && now >= deadline_ - reserve) {
+  if (phase_ == Phase::Draining && stops_.GivesUp(now)) {
     phase_ = Phase::Abandoned;
     Abandon();
   }
-  if (now >= deadline_) {
+  if (stops_.Over(now)) {
     LogError("the worker ends with tasks in its hands; others rescue them once its lease is out");
     end_ = end_ == WorkerEnd::Replace ? end_ : WorkerEnd::GaveUp;
     left_.store(true);

@@ -17,6 +17,27 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
+// The same database, opened once more: as where the entry of a shard has changed.
+class OpenedAnew final : public Store {
+ public:
+  explicit OpenedAnew(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+  std::string Describe() const override { return store_->Describe(); }
+  Status Ping() override { return store_->Ping(); }
+  std::unique_ptr<TaskStore> OpenTasks() override { return store_->OpenTasks(); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return store_->OpenIncarnations(); }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return store_->OpenTransaction(limit);
+  }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return store_->OpenOperations(); }
+  std::unique_ptr<SchemaStore> OpenSchema() override { return store_->OpenSchema(); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return store_->OpenPruning(); }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return store_->OpenOverview(); }
+  std::unique_ptr<PermitStore> OpenPermits() override { return store_->OpenPermits(); }
+
+ private:
+  const std::shared_ptr<Store> store_;
+};
+
 class LiveWorkerTest : public WorkerFixture {
  protected:
   LiveWorkerTest() {
@@ -76,6 +97,52 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
   EXPECT_EQ(Succeeded(*second), 2u);
   EXPECT_THAT(*second->OpenIncarnations()->Peers(), IsEmpty());
   EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
+}
+
+TEST_F(LiveWorkerTest, WhatHearsTheStopOfItsShardIsSettledBeforeThatIsOpenedAnew) {
+  plugins_.behaviours["heeds"] = [this](std::span<const Task> tasks, auto& context) {
+    slow_most_ = std::max<int>(slow_most_, ++slow_now_);
+    while (tasks[0].attempt == 1 && !context.ShouldStop() && !release_) std::this_thread::yield();
+    std::this_thread::sleep_for(milliseconds(100));
+    --slow_now_;
+    return std::vector<Outcome>{Make(tasks[0].attempt == 1 ? OutcomeKind::Retry : OutcomeKind::Done)};
+  };
+  config_.engine.stop_timeout = seconds(2);
+  const auto worker = Start(false);
+  SubmitTo(*main_, "heeds");
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
+  control_.shards.Set({{"main", std::make_shared<OpenedAnew>(main_)}});
+  ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 1; }));
+  EXPECT_EQ(slow_most_, 1);
+  EXPECT_EQ(worker->Totals().returned, 1u);
+  EXPECT_EQ(worker->Totals().rescued, 0u);
+  EXPECT_EQ(Get(*main_, 1).task.failures, 0u);
+}
+
+// What runs is another shard's; the home has nothing in hand, and its former life is needed all the same.
+TEST_F(LiveWorkerTest, WhatHoldsAPermitGoesOnWhileTheHomeOfThatIsOpenedAnew) {
+  config_.handlers["slow"].limit = LimitConfig{.concurrency = 1};
+  config_.engine.stop_timeout = milliseconds(500);
+  const auto second = NewStore();
+  control_.shards.Set({{"main", main_}, {"second", second}});
+  const auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().permit_home.empty(); }));
+  const bool at_main = worker->Status().permit_home == "main";
+  ScratchStore& other = at_main ? *second : *main_;
+  SubmitTo(other, "slow");
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
+  if (at_main) {
+    control_.shards.Set({{"main", std::make_shared<OpenedAnew>(main_)}, {"second", second}});
+  } else {
+    control_.shards.Set({{"main", main_}, {"second", std::make_shared<OpenedAnew>(second)}});
+  }
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 3; }));
+  worker->WaitFor(milliseconds(1500));
+  EXPECT_EQ(worker->Status().shards.size(), 3u);
+  EXPECT_EQ(metrics_.Text().find("millrace_permits_withdrawn_total"), std::string::npos);
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 2; }));
+  EXPECT_EQ(Succeeded(other), 1u);
 }
 
 TEST_F(LiveWorkerTest, AShardThatIsGoneIsLeftAlsoWhereItWasAskedForPermits) {
