@@ -67,6 +67,8 @@ struct LifeEntry {
   std::array<char, 72> incarnation;
 };
 
+bool IsForgotten(const LifeEntry& life) { return life.store.front() == 0; }
+
 struct Slot {
   std::uint64_t active;  // written last at the start and first at the end, through an atomic reference
   std::uint64_t id;
@@ -134,14 +136,28 @@ FlightRecorder::~FlightRecorder() {
 
 void FlightRecorder::NoteLife(const std::string& store, const std::string& incarnation) {
   MutexLock lock(mutex_);
-  if (map_->life_count == kLives) {  // keep the newest: the oldest is long dead
-    std::move(map_->lives.begin() + 1, map_->lives.end(), map_->lives.begin());
+  if (map_->life_count == kLives) {  // one that is forgotten makes room, or the oldest, which is long dead
+    const auto forgotten = std::find_if(map_->lives.begin(), map_->lives.end(), IsForgotten);
+    const auto gone = forgotten == map_->lives.end() ? map_->lives.begin() : forgotten;
+    std::move(gone + 1, map_->lives.end(), gone);
     --map_->life_count;
   }
   LifeEntry& life = map_->lives[map_->life_count];
   Put(life.store, store);
   Put(life.incarnation, incarnation);
   std::atomic_ref(map_->life_count).fetch_add(1, std::memory_order_release);
+}
+
+// Its first byte goes first: the process may be killed at any moment, and a name that is cut would be that of
+// another store.
+void FlightRecorder::ForgetLife(const std::string& incarnation) {
+  MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < map_->life_count; ++i) {
+    LifeEntry& life = map_->lives[i];
+    if (Get(life.incarnation) != incarnation) continue;
+    std::atomic_ref(life.store.front()).store(0, std::memory_order_release);
+    life.store.fill(0);
+  }
 }
 
 void FlightRecorder::NoteStopping() { std::atomic_ref(map_->stopping).store(1, std::memory_order_release); }
@@ -218,6 +234,7 @@ bool DeadRecorder::Read() {
     return false;
   }
   for (std::size_t i = 0; i < layout->life_count; ++i) {
+    if (IsForgotten(layout->lives[i])) continue;
     lives_.push_back({Get(layout->lives[i].store), Get(layout->lives[i].incarnation)});
     if (WorkerOf(lives_.back().incarnation) != WorkerOf(name_)) return false;
   }

@@ -40,6 +40,9 @@ class FlightRecorder {
 
   // Notes that the process registered under this incarnation in the store of this address.
   void NoteLife(const std::string& store, const std::string& incarnation);
+  // That life has ended in good order: whoever finds this recorder need not serve its store. What still runs
+  // of it is charged to nobody.
+  void ForgetLife(const std::string& incarnation);
   // A stop was asked for: from now on nobody is charged for what is cut short.
   void NoteStopping();
 

@@ -261,6 +261,8 @@ class BlockingBeat final : public Blocking<BeatPort> {
     Status registered = Ask([&] { return store_->Register(self); });
     if (registered) {
       recorder_.NoteLife(address_, self.id);
+      lives_.push_back(self.id);
+      signed_off_ = false;
       database_.NewLife();
       control_.LifeBegun();
     }
@@ -276,13 +278,23 @@ class BlockingBeat final : public Blocking<BeatPort> {
     return Ask([&] { return store_->MarkDead(id, seen_beat); });
   }
   Reply<Result<bool>> Retire(const std::string& id) override {
-    return Ask([&] { return store_->Retire(id); });
+    auto retired = Ask([&] { return store_->Retire(id); });
+    signed_off_ = retired.has_value();
+    return retired;
+  }
+  // The strand has ended. Where it has signed off nobody has to bury this process in the shard: who finds its
+  // recorder need not serve that, which may be nobody's any more.
+  void ForgetLives() {
+    if (!signed_off_) return;
+    for (const std::string& id : std::exchange(lives_, {})) recorder_.ForgetLife(id);
   }
 
  private:
   const std::unique_ptr<IncarnationStore> store_;
   const std::string address_;
   FlightRecorder& recorder_;
+  std::vector<std::string> lives_;  // that were noted
+  bool signed_off_ = false;         // of the last of them
   FoundDatabase& database_;
   ControlPlane& control_;
   Meter beat_;
@@ -399,6 +411,7 @@ void ShardDriver::End() {
   settle_.Join();
   second_settle_.Join();
   beat_.Join();
+  ports_->beat.ForgetLives();
   doorbell_.Stop();
   mill_->attempts().Close();
 }

@@ -162,6 +162,35 @@ TEST_F(FlightRecorderTest, ARecorderOfAnotherStoreIsLeftToOthers) {
   EXPECT_FALSE(std::filesystem::is_empty(folder_));
 }
 
+// Else nobody who serves one of two shards would be charged after the other was removed.
+TEST_F(FlightRecorderTest, AStoreThatWasLeftInGoodOrderIsNobodysConcern) {
+  DieRecording([](FlightRecorder& recorder) {
+    recorder.NoteLife("sqlite:gone", "w.gone");
+    recorder.ForgetLife("w.gone");
+    recorder.ForgetLife("w.never");
+  });
+  DeadRecorders dead(folder_, "other");
+  dead.Serve({"sqlite:a"});
+  const auto burials = dead.For("sqlite:a");
+  ASSERT_THAT(burials, SizeIs(1));
+  EXPECT_THAT(burials[0].crashes, SizeIs(1));
+  dead.Done(burials[0]);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FlightRecorderTest, ARecorderThatIsFullOfLivesKeepsTheNewestThatAreNotForgotten) {
+  DieRecording([](FlightRecorder& recorder) {
+    for (int i = 1; i < 256; ++i) recorder.NoteLife("sqlite:a", "w.l" + std::to_string(i));
+    recorder.ForgetLife("w.l100");
+    recorder.NoteLife("sqlite:a", "w.new");
+  });
+  const auto dead = DeadRecorder::Collect(folder_, {"other"}, nullptr);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_THAT(dead[0]->lives(), SizeIs(256));
+  EXPECT_EQ(dead[0]->lives().front().incarnation, "w.life");
+  EXPECT_EQ(dead[0]->lives().back().incarnation, "w.new");
+}
+
 TEST_F(FlightRecorderTest, AStoreThatIsServedLaterIsLookedAtThenAndOneThatIsLeftIsLetGo) {
   DieRecording([](FlightRecorder&) {});
   DeadRecorders dead(folder_, "other");

@@ -1,5 +1,6 @@
 // What a worker follows while it runs: shards, slices, pauses, configuration. On stores in memory.
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "framework/mill/attempts.h"
@@ -69,6 +70,15 @@ class LiveWorkerTest : public WorkerFixture {
     for (const TaskTotals& totals : *groups) succeeded += totals.succeeded;
     return succeeded;
   }
+  // As a store in which this process lives.
+  bool RecorderNames(const Store& store) const {
+    for (const auto& file : std::filesystem::directory_iterator(folder_ + "/recorders")) {
+      std::ifstream in(file.path(), std::ios::binary);
+      const std::string whole{std::istreambuf_iterator<char>(in), {}};
+      if (whole.find(store.Describe()) != std::string::npos) return true;
+    }
+    return false;
+  }
   static void PutAllInSlice(ScratchStore& store, std::uint32_t slice) {
     store.Run("UPDATE tasks SET slice=" + std::to_string(slice));
   }
@@ -94,6 +104,8 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
   EXPECT_EQ(slow_now_, 1);
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 1; }));
+  EXPECT_TRUE(RecorderNames(*main_));
+  EXPECT_FALSE(RecorderNames(*second)) << "who buries this process need not serve it";
   EXPECT_EQ(Succeeded(*second), 2u);
   EXPECT_THAT(*second->OpenIncarnations()->Peers(), IsEmpty());
   EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
