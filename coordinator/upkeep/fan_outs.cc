@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "framework/base/escape.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/base/utf8.h"
 #include "framework/schedule/key_template.h"
 #include "framework/store/query_check.h"
 #include "framework/store/row_params.h"
@@ -17,7 +19,9 @@ constexpr std::size_t kRowsWithoutKeyLookedAt = 10;
 constexpr Micros kStandsStill = std::chrono::seconds(30);
 constexpr Micros kAskAwayAgain = std::chrono::seconds(5);
 
-// The rows of a page as tasks.
+// The rows of a page as tasks. Two rows that differ in a column of the key may still come to one key, where
+// what the key has between its columns occurs in them: eu + west-1 and eu-west + 1 of {region}-{code}. The
+// second would go for one that is there already.
 class PageReader {
  public:
   PageReader(const FanOut& fan_out, KeyTemplate key, TimeZone zone, const std::vector<std::string>& columns)
@@ -25,7 +29,7 @@ class PageReader {
     for (const std::string& name : columns) columns_.push_back({name, NameToJson(name)});
   }
 
-  Result<NewTask> TaskOf(const SqlCells& cells) const {
+  Result<NewTask> TaskOf(const SqlCells& cells) {
     NewTask task;
     task.handler = fan_out_.handler;
     std::map<std::string, std::string> row;
@@ -39,6 +43,11 @@ class PageReader {
     task.biz_key = std::move(key);
     task.params = std::move(params);
     BOOST_OUTCOME_TRYV(Validate(task));
+    if (rows_.try_emplace(task.biz_key, row).first->second != row) {
+      return Fail(ErrorCode::Invalid, "its key '" + Escape(Excerpt(task.biz_key)) +
+                                          "' is another row's, which has other values: write between the "
+                                          "columns of the key what occurs in none of them, such as a '/'");
+    }
     return task;
   }
 
@@ -47,6 +56,7 @@ class PageReader {
   const KeyTemplate key_;
   const TimeZone zone_;
   std::vector<JsonColumn> columns_;
+  std::map<std::string, std::map<std::string, std::string>> rows_;  // by key, what they have of its columns
 };
 
 }  // namespace
@@ -155,7 +165,7 @@ Result<FanOutPage> FanOuts::ReadPage(const FanOut& fan_out, std::uint32_t slices
   BOOST_OUTCOME_TRY(rows, pages.Next());
   FanOutPage page{.place = fan_out.place, .last = pages.ended()};
   if (pages.place()) page.place = ToText(*pages.place());
-  const PageReader reader(fan_out, std::move(key), std::move(zone), rows.columns);
+  PageReader reader(fan_out, std::move(key), std::move(zone), rows.columns);
   SliceRuns& runs =
       slices_.try_emplace({fan_out.table, slices}, slices, std::uint64_t{0}, Random(random_.Next()))
           .first->second;

@@ -138,6 +138,18 @@ TEST_F(FanOutsTest, RowsThatAreNoTasksAreLeftOutAndCounted) {
             1);
 }
 
+TEST_F(FanOutsTest, OfTwoRowsWithOneKeyTheSecondIsRefusedUnlessItIsTheSame) {
+  store_.Run("CREATE TABLE codes (region TEXT, code TEXT, name TEXT)");
+  store_.Run(
+      "INSERT INTO codes VALUES ('eu','west-1','a'),('eu-west','1','b'),('eu','1','c'),('eu','1','d')");
+  Begin("SELECT region, code, name FROM codes", "{region}-{code}");
+  GoOn(leader_);
+  EXPECT_EQ(Tasks(), 2);
+  EXPECT_EQ(store_.Ask("SELECT count(*) FROM millrace_audit WHERE action='fan_out_ended' AND detail LIKE '2 "
+                       "submitted, 1 refused%'"),
+            1);
+}
+
 // Two schedules with one handler and one key template.
 TEST_F(FanOutsTest, KeysThatAreTakenAreCountedOverAllPages) {
   AddCustomers(1, 25);
