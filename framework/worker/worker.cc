@@ -27,6 +27,8 @@ constexpr int kSweepTicks = 40;
 constexpr Micros kMovedPatience = std::chrono::milliseconds(100);
 // With until_idle: after so long without an end it says what it waits for.
 constexpr Micros kSilence = std::chrono::seconds(5);
+// To sign off in each shard, also where the last task has ended at the deadline.
+constexpr Micros kSignOff = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -67,6 +69,7 @@ class Worker::Body {
   void WatchDraining();
   void Abandon();
   void Finish();
+  void JoinAll();
   void Publish();
   void Measure(Gauges& gauges) const;
   bool AllEmpty() const;
@@ -317,7 +320,7 @@ void Worker::Body::WatchDraining() {
     LogError("the worker ends with tasks in its hands; others rescue them once its lease is out");
     end_ = end_ == WorkerEnd::Replace ? end_ : WorkerEnd::GaveUp;
     left_.store(true);
-    Publish();  // the deadline holds even where a database that does not answer holds up the threads
+    Publish();
     Finish();
   }
 }
@@ -330,9 +333,35 @@ void Worker::Body::Abandon() {
   if (end_ == WorkerEnd::Stopped) end_ = WorkerEnd::GaveUp;
 }
 
+// All threads are waited for, and these for databases: where one does not answer the deadline holds all the
+// same. Who started the worker ends the process then.
 void Worker::Body::Finish() {
   phase_ = Phase::Ended;
-  pulse_.Never();  // it waits for threads, and these for databases
+  pulse_.Never();
+  const BootTime begun_at = parts_.clock.Now();
+  Signal joined;
+  Thread ending;
+  const engine::Status begun = ending.Start("end", [&] {
+    JoinAll();
+    joined.Notify();
+  });
+  if (!begun) JoinAll();
+  while (begun && !left_.load() && !joined.WaitFor(kTick)) {
+    const BootTime now = parts_.clock.Now();
+    if (stop_now_.load() && !std::exchange(hurried_, true)) stops_.Hurry(now);
+    if (!stops_.Over(now) || now - begun_at < kSignOff) continue;
+    LogWarning("the worker ends without signing off in every shard: a database does not answer");
+    left_.store(true);
+    Publish();
+  }
+  ending.Join();
+  const auto lanes = lanes_->All();
+  left_.store(std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->Lost() > 0; }));
+  LogInfo("worker ended", {{"worker", id_->name()}});
+  Publish();
+}
+
+void Worker::Body::JoinAll() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
   if (rings_) rings_->Stop();
@@ -341,10 +370,6 @@ void Worker::Body::Finish() {
   mills_->End();
   for (const auto& lane : lanes_->All()) lane->Close();
   for (const auto& lane : lanes_->All()) lane->Join();
-  const auto lanes = lanes_->All();
-  left_.store(std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->Lost() > 0; }));
-  LogInfo("worker ended", {{"worker", id_->name()}});
-  Publish();
 }
 
 void Worker::Body::Publish() {

@@ -5,6 +5,7 @@
 
 #include "framework/mill/attempts.h"
 #include "framework/testing/scratch_store.h"
+#include "framework/threads/signal.h"
 #include "worker_fixture.h"
 
 namespace millrace::engine {
@@ -19,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 // The same database, opened once more: as where the entry of a shard has changed.
-class OpenedAnew final : public Store {
+class OpenedAnew : public Store {
  public:
   explicit OpenedAnew(std::shared_ptr<Store> store) : store_(std::move(store)) {}
   std::string Describe() const override { return store_->Describe(); }
@@ -37,6 +38,40 @@ class OpenedAnew final : public Store {
 
  private:
   const std::shared_ptr<Store> store_;
+};
+
+// In it nobody signs off until the test says so.
+class Frozen final : public OpenedAnew {
+ public:
+  using OpenedAnew::OpenedAnew;
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override {
+    return std::make_unique<Lives>(OpenedAnew::OpenIncarnations(), thaws_);
+  }
+  void Thaw() { thaws_.Notify(); }
+
+ private:
+  class Lives final : public IncarnationStore {
+   public:
+    Lives(std::unique_ptr<IncarnationStore> store, Signal& thaws) : store_(std::move(store)), thaws_(thaws) {}
+    Status Register(const Incarnation& self) override { return store_->Register(self); }
+    Result<bool> Renew(const std::string& id) override { return store_->Renew(id); }
+    Result<std::vector<PeerBeat>> Peers() override { return store_->Peers(); }
+    Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen) override {
+      return store_->MarkDead(id, seen);
+    }
+    Result<bool> Retire(const std::string& id) override {
+      thaws_.WaitFor(seconds(60));
+      return store_->Retire(id);
+    }
+    Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) override {
+      return store_->ChargeCrashes(id, crashes);
+    }
+
+   private:
+    const std::unique_ptr<IncarnationStore> store_;
+    Signal& thaws_;
+  };
+  Signal thaws_;
 };
 
 class LiveWorkerTest : public WorkerFixture {
@@ -155,6 +190,19 @@ TEST_F(LiveWorkerTest, WhatHoldsAPermitGoesOnWhileTheHomeOfThatIsOpenedAnew) {
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 2; }));
   EXPECT_EQ(Succeeded(other), 1u);
+}
+
+TEST_F(LiveWorkerTest, AWorkerWithNothingInHandEndsInTimeThoughADatabaseIsFrozen) {
+  config_.engine.stop_timeout = seconds(1);
+  const auto frozen = std::make_shared<Frozen>(main_);
+  control_.shards.Set({{"main", frozen}});
+  const auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards[0].beats; }));
+  worker->Stop();
+  EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
+  EXPECT_TRUE(worker->LeftThreads()) << "whoever ends the process does not wait for them";
+  frozen->Thaw();
+  EXPECT_TRUE(Eventually(*worker, [&] { return !worker->LeftThreads(); }));
 }
 
 TEST_F(LiveWorkerTest, AShardThatIsGoneIsLeftAlsoWhereItWasAskedForPermits) {
