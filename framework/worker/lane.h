@@ -8,6 +8,7 @@
 // shard whose beat is late has a stand-in until it is back, so that a dead database slows no other shard.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -37,6 +38,13 @@ struct LaneRules {
   Micros aging{};
   // In all, where types share the lane; nullopt: as many as its types may have together.
   std::optional<std::size_t> threads;
+  // Of so many threads that one type may have, where this is one of so many types: with fewer in all than the
+  // types may have together none has the last quarter of them. What comes of another type finds a thread,
+  // whatever the first one's tasks take.
+  std::size_t MostOf(std::size_t of_type, std::size_t types) const {
+    if (!threads || types < 2 || *threads < 2) return of_type;
+    return std::min(of_type, *threads - std::max<std::size_t>(*threads / 4, 1));
+  }
   bool operator==(const LaneRules&) const = default;
 };
 

@@ -1,5 +1,6 @@
 #include "framework/worker/lane_set.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -126,12 +127,16 @@ LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerI
 
 std::shared_ptr<const Config> LaneSet::WithThreads(const Config& config) const {
   auto own = std::make_shared<Config>(config);
+  const LaneRules rules = RulesOf(config);
   MutexLock lock(mutex_);
+  const auto is_open = [](const auto& entry) { return entry.second.lane != nullptr; };
+  const auto types = static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), is_open));
   for (auto& [type, handler] : own->handlers) {
     const auto entry = entries_.find(type);
-    const bool is_open = entry != entries_.end() && entry->second.handler;
-    handler.concurrency = is_open ? SetupOf(handler, entry->second.handler).threads
-                                  : rules_.concurrency.value_or(handler.concurrency);
+    const std::size_t threads = entry != entries_.end() && entry->second.handler
+                                    ? SetupOf(handler, entry->second.handler).threads
+                                    : rules_.concurrency.value_or(handler.concurrency);
+    handler.concurrency = static_cast<std::uint32_t>(rules.MostOf(threads, types));
   }
   return own;
 }

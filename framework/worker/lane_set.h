@@ -59,8 +59,8 @@ class LaneSet final : public Runner {
   // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. True:
   // it has asked some. May wait likewise; the caller of Follow.
   bool LookAgain();
-  // The configuration with the threads that each type has here as its concurrency: what the command line and
-  // the handler's code say, too.
+  // The configuration with the threads that each type may have here as its concurrency: what the command
+  // line, the handler's code and a lane that types share say, too.
   std::shared_ptr<const Config> WithThreads(const Config& config) const;
   // What of the configuration in force was refused, and why, by task type.
   HandlerRefusals Refusals() const;

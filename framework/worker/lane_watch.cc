@@ -27,13 +27,8 @@ LaneSize::Bounds Lane::SizeBounds() const {
   return bounds;
 }
 
-// Where the threads are fewer than the types may have together, none has the last quarter of them: what comes
-// of another type finds a thread, whatever the first one's tasks take.
 std::size_t Lane::MostOf(const Type& type) const {
-  std::size_t most = type.setup->threads;
-  if (rules_.threads && types_.size() > 1 && *rules_.threads > 1) {
-    most = std::min(most, *rules_.threads - std::max<std::size_t>(*rules_.threads / 4, 1));
-  }
+  std::size_t most = rules_.MostOf(type.setup->threads, types_.size());
   most += std::min<std::size_t>(type.hanging, type.setup->threads);
   const bool caller = type.setup->config.when_full == WhenFull::Caller && queue_.IsFull(type);
   most += caller ? 1 : 0;

@@ -65,6 +65,26 @@ class LaneSetTest : public ::testing::Test {
   std::unique_ptr<LaneSet> lanes_;
 };
 
+// Permits are asked for by these: one for a thread that the type never has would be kept from others.
+TEST_F(LaneSetTest, ATypeHasNoMoreThreadsThanItsLaneGivesIt) {
+  plugins_.behaviours["other"] = plugins_.behaviours["quick"];
+  config_.handlers["quick"];
+  const auto threads = [&](bool shared) {
+    config_.engine.queues.by = shared ? QueuesConfig::By::One : QueuesConfig::By::Handler;
+    const auto config = std::make_shared<const Config>(config_);
+    LaneSet lanes(LaneParts{clock_, *recorder_}, plugins_, config, LaneSet::Rules{.concurrency = 8});
+    EXPECT_TRUE(lanes.OpenConfigured());
+    const std::uint32_t of_quick = lanes.WithThreads(config_)->handlers.at("quick").concurrency;
+    for (const auto& lane : lanes.All()) lane->Close();
+    for (const auto& lane : lanes.All()) lane->Join();
+    return of_quick;
+  };
+  EXPECT_EQ(threads(true), 8u);
+  config_.handlers["other"];
+  EXPECT_EQ(threads(true), 6u) << "the last quarter is for what comes of the others";
+  EXPECT_EQ(threads(false), 8u);
+}
+
 TEST_F(LaneSetTest, ASecretsFileThatComesLateIsEnough) {
   config_.handlers["quick"] = WithSecret();
   Follow();
