@@ -53,7 +53,7 @@ Status RehearsalWalk::Edits() {
   return {};
 }
 
-Status RehearsalWalk::People() {
+Status RehearsalWalk::Readers() {
   TaskOperations& people = stage_.operations;
   for (const std::uint64_t id : {300, 1, 2, 999'999}) {  // waits, succeeded, failed, is nowhere
     BOOST_OUTCOME_TRYV(Sent(people.Get(Key(id))));
@@ -95,6 +95,12 @@ Status RehearsalWalk::People() {
     BOOST_OUTCOME_TRYV(people.Count(table_, pool, bounded, 10, BootTime::max()));
     BOOST_OUTCOME_TRYV(people.Count(table_, pool, {.since = ago}, 10, BootTime::max()));
   }
+  return {};
+}
+
+Status RehearsalWalk::People() {
+  TaskOperations& people = stage_.operations;
+  BOOST_OUTCOME_TRYV(Readers());
   BOOST_OUTCOME_TRYV(Edits());
   const std::pair<TaskAction, Ids> actions[] = {{TaskAction::Hold, {301}},
                                                 {TaskAction::Release, {301}},

@@ -78,6 +78,7 @@ class RehearsalWalk {
   Status Rescues();
   Status Submits();
   Status Edits();
+  Status Readers();
   Status People();
   Status Overview();
   Status Alerts();

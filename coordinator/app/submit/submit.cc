@@ -266,11 +266,14 @@ Result<SubmitTarget> PickTarget(const SubmitOptions& options, const Shard& shard
   return SubmitTarget{table, SliceRuns(info->slices, known, Random::FromSystem())};
 }
 
+bool IsWhole(const SubmitTotals& totals) {
+  return totals.bad == 0 && totals.differing == 0 && !totals.stopped;
+}
+
 // Tells what came of it, and with --wait also what becomes of the tasks.
 Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shards shards,
                           const std::string& shard, const TableName& table, const SubmitTotals& totals) {
-  const bool whole = totals.bad == 0 && totals.differing == 0 && !totals.stopped;
-  const ExitCode submitted = whole ? ExitCode::Done : ExitCode::SomethingFailed;
+  const ExitCode submitted = IsWhole(totals) ? ExitCode::Done : ExitCode::SomethingFailed;
   if (!options.common.json) PrintSubmitted(Asked(options), shard, table, totals);
   if (!options.wait || totals.stopped) {
     if (options.common.json) PrintJson(ToJson(shard, table, totals));
@@ -288,6 +291,18 @@ Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shard
   }
   if (waited.error) return Fail(*waited.error);
   return waited.AllSucceeded() ? submitted : ExitCode::SomethingFailed;
+}
+
+// Where the batch can't be closed that is told behind all else: whoever does not hear that the rows are in
+// submits them once more.
+Status FinishBatch(const SubmitOptions& options, BatchIntake& batch, SubmitTotals& totals) {
+  Status finished = batch.Finish(IsWhole(totals), totals.added, options.common.json);
+  totals.batch = options.batch.name;
+  totals.batch_state = batch.state();
+  if (finished) return finished;
+  return Fail(finished.error().code,
+              "the rows are in, but their batch could not be closed: " + finished.error().message +
+                  "; millrace batch close " + options.batch.name + " does that");
 }
 
 Status AskAboutMany(const SubmitOptions& options, const Shard& shard) {
@@ -343,22 +358,12 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     if (batch) (void)batch->Finish(false, totals.added, options.common.json);
     return Fail(done.error());
   }
+  const Status finished = batch ? FinishBatch(options, *batch, totals) : Status();
   SubmitOptions told = options;
-  Status finished;
-  if (batch) {
-    const bool whole = !totals.stopped && totals.bad == 0 && totals.differing == 0;
-    finished = batch->Finish(whole, totals.added, options.common.json);
-    totals.batch = options.batch.name;
-    totals.batch_state = batch->state();
-    told.wait = told.wait && finished;
-  }
+  told.wait = told.wait && finished;
   const std::string name = shard->name;
   auto ended = Conclude(told, std::move(settings), std::move(shards), name, target.table, totals);
-  if (finished) return ended;
-  // Without a word of it somebody would submit them once more.
-  return Fail(finished.error().code,
-              "the rows are in, but their batch could not be closed: " + finished.error().message +
-                  "; millrace batch close " + options.batch.name + " does that");
+  return finished ? std::move(ended) : Fail(finished.error());
 }
 
 }  // namespace

@@ -111,6 +111,28 @@ Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& ent
   return voided;
 }
 
+Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key) {
+  std::vector<LedgerKey> keys;
+  if (handler.empty()) {
+    BOOST_OUTCOME_TRYV(db.Query(
+        "SELECT handler FROM tasks_keys WHERE biz_key=? ORDER BY entered_at DESC LIMIT ?",
+        {key, std::uint64_t{kMaxBatchRows}}, [&](const Row& row) { keys.emplace_back(row.Text(1), key); }));
+  } else {
+    keys.emplace_back(handler, key);
+  }
+  BOOST_OUTCOME_TRY(entries, ReadEntries(db, keys, ""));
+  BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
+  KeyHolder former;
+  for (const LedgerKey& one : keys) {
+    const auto entry = entries.find(one);
+    if (entry == entries.end() || !entry->second.task) continue;
+    if (std::find(voided.begin(), voided.end(), one) == voided.end())
+      return KeyHolder{entry->second.task, true};
+    if (!former.task && entry->second.expired) former.task = entry->second.task;
+  }
+  return former;
+}
+
 Status RemoveVoid(Connection& db, LedgerEntries& entries) {
   BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
   if (voided.empty()) return {};

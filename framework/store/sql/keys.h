@@ -45,6 +45,15 @@ Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& ent
 // Removes those, from `entries` too.
 Status RemoveVoid(Connection& db, LedgerEntries& entries);
 
+// Who has a key by the ledger.
+struct KeyHolder {
+  std::optional<TaskKey> task;
+  bool holds = false;  // false: it did, until its time had passed, and whoever waits with the key may have it
+};
+// Of several handlers the one that was entered last; without a handler all are asked. A task that a lossy
+// failover took holds nothing.
+Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key);
+
 struct KeyEntry {
   std::string handler;
   std::string key;

@@ -87,35 +87,6 @@ bool MayHold(std::size_t pool, const TaskFilter& filter) {
   return pool == 0;
 }
 
-// Who has a key by the ledger.
-struct KeyHolder {
-  std::optional<TaskKey> task;
-  bool holds = false;  // false: it did, until its time had passed, and whoever waits with the key may have it
-};
-
-// Of several handlers the one that was entered last. A task that a lossy failover took holds nothing.
-Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key) {
-  std::vector<LedgerKey> keys;
-  if (handler.empty()) {
-    BOOST_OUTCOME_TRYV(db.Query(
-        "SELECT handler FROM tasks_keys WHERE biz_key=? ORDER BY entered_at DESC LIMIT ?",
-        {key, std::uint64_t{kMaxBatchRows}}, [&](const Row& row) { keys.emplace_back(row.Text(1), key); }));
-  } else {
-    keys.emplace_back(handler, key);
-  }
-  BOOST_OUTCOME_TRY(entries, ReadEntries(db, keys, ""));
-  BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
-  KeyHolder former;
-  for (const LedgerKey& one : keys) {
-    const auto entry = entries.find(one);
-    if (entry == entries.end() || !entry->second.task) continue;
-    if (std::find(voided.begin(), voided.end(), one) == voided.end())
-      return KeyHolder{entry->second.task, true};
-    if (!former.task && entry->second.expired) former.task = entry->second.task;
-  }
-  return former;
-}
-
 constexpr const char* kAttemptColumns = "attempt,at,incarnation,kind,error_class,message";
 
 AttemptRecord AttemptOf(const Row& row) {
