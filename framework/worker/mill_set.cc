@@ -105,6 +105,35 @@ void MillSet::EndRetired(const std::function<bool(const Lease&)>& is_needed) {
   });
 }
 
+bool MillSet::AllEmpty() const {
+  const std::vector<MillPtr> mills = All();
+  return std::all_of(mills.begin(), mills.end(), [](const MillPtr& mill) { return mill->Empty(); });
+}
+
+std::optional<IdleSpan> MillSet::Idleness() const {
+  const std::vector<MillPtr> mills = All();
+  if (!retired_.empty() || mills.empty()) return std::nullopt;
+  IdleSpan all{BootTime{}, BootTime::max()};
+  for (const MillPtr& mill : mills) {
+    if (!mill->Idle()) return std::nullopt;
+    const IdleSpan own = mill->Idleness();
+    all = {std::max(all.since, own.since), std::min(all.looked, own.looked)};
+  }
+  return all;
+}
+
+std::set<std::string> MillSet::LeftAside() const {
+  std::set<std::string> left;
+  for (const MillPtr& mill : All()) left.merge(mill->LeftAside());
+  return left;
+}
+
+std::set<std::string> MillSet::HeldBack() const {
+  std::set<std::string> held;
+  for (const MillPtr& mill : All()) held.merge(mill->HeldBack());
+  return held;
+}
+
 std::vector<MillSet::MillPtr> MillSet::All() const {
   MutexLock lock(mutex_);
   return all_;

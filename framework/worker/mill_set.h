@@ -7,6 +7,8 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +35,11 @@ class MillSet {
   // Retired mills that have nothing in hand end, unless something that runs elsewhere goes by their life.
   // What they have is asked to stop towards the end of the stop timeout; after that they end with it.
   void EndRetired(const std::function<bool(const Lease&)>& is_needed);
-  bool AnyRetired() const { return !retired_.empty(); }
+  bool AllEmpty() const;
+  // Of all of them together; nullopt: not all are idle, or some are not at their end.
+  std::optional<IdleSpan> Idleness() const;
+  std::set<std::string> LeftAside() const;
+  std::set<std::string> HeldBack() const;
 
   // Thread-safe.
   std::vector<MillPtr> All() const;

@@ -72,8 +72,6 @@ class Worker::Body {
   void JoinAll();
   void Publish();
   void Measure(Gauges& gauges) const;
-  bool AllEmpty() const;
-  std::optional<IdleSpan> AllIdle() const;
   bool MayEnd() const;
   void TellLeftAside() const;
   void TellHeldBack();
@@ -302,7 +300,7 @@ void Worker::Body::WatchDraining() {
   }
   permits_->permits().StopStarting();
   for (const auto& mill : mills_->All()) mill->GiveBackParked();
-  if (AllEmpty()) {
+  if (config_->Ended() && mills_->AllEmpty()) {
     Finish();
     return;
   }
@@ -378,34 +376,14 @@ void Worker::Body::Publish() {
   ended_.NotifyAll();
 }
 
-bool Worker::Body::AllEmpty() const {
-  const auto mills = mills_->All();
-  return config_->Ended() &&
-         std::all_of(mills.begin(), mills.end(), [](const auto& m) { return m->Empty(); });
-}
-
-// nullopt: not all of them.
-std::optional<IdleSpan> Worker::Body::AllIdle() const {
-  const auto mills = mills_->All();
-  if (mills_->AnyRetired() || mills.empty()) return std::nullopt;
-  IdleSpan all{BootTime{}, BootTime::max()};
-  for (const auto& mill : mills) {
-    if (!mill->Idle()) return std::nullopt;
-    const IdleSpan own = mill->Idleness();
-    all = {std::max(all.since, own.since), std::min(all.looked, own.looked)};
-  }
-  return all;
-}
-
 bool Worker::Body::MayEnd() const {
-  const std::optional<IdleSpan> idle = AllIdle();
+  const std::optional<IdleSpan> idle = mills_->Idleness();
   return idle && (options_.may_end == nullptr || options_.may_end(*idle));
 }
 
 // Whoever started it to see its tables empty is told why they are not.
 void Worker::Body::TellLeftAside() const {
-  std::set<std::string> left;
-  for (const auto& mill : mills_->All()) left.merge(mill->LeftAside());
+  const std::set<std::string> left = mills_->LeftAside();
   if (left.empty()) return;
   LogWarning("due tasks are left behind that may not run now",
              {{"left", boost::algorithm::join(left, "; ")}});
@@ -418,8 +396,7 @@ void Worker::Body::TellHeldBack() {
   const std::uint64_t ended = totals.succeeded + totals.cancelled + totals.failed;
   if (std::exchange(ended_tasks_, ended) != ended || totals.running > 0) waits_ = now;
   if (now - *waits_ < kSilence) return;
-  std::set<std::string> held;
-  for (const auto& mill : mills_->All()) held.merge(mill->HeldBack());
+  const std::set<std::string> held = mills_->HeldBack();
   if (held.empty()) return;
   waits_.reset();
   LogWarning("due tasks are held back, and are waited for", {{"held", boost::algorithm::join(held, "; ")}});
