@@ -1,10 +1,13 @@
 #include "coordinator/upkeep/schedules.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
 namespace {
@@ -30,6 +33,9 @@ constexpr Micros kNewerIsForgotten = std::chrono::hours(24);
 constexpr Micros kFilesDiffer = std::chrono::seconds(10);
 // Whoever serves a row moves it on when it is due.
 constexpr Micros kUnserved = kPunctual;
+// Who is alone in the shard waits no longer. Whoever wrote the row has registered by then, and lives are read
+// as seldom as that: so they are always read later than the row was written.
+constexpr Micros kLeftAlone = std::chrono::seconds(10);
 
 const char* WhyLapsed(const ScheduleRow& row, const ScheduleState& to, const LastTask& last) {
   if (row.state.paused) return "the schedule was paused";
@@ -257,14 +263,37 @@ bool ShardSchedules::IsAnothers(const ScheduleRow& row, const ScheduleConfig& sc
     return false;
   }
   if (stands.served != own) return false;
+  const Micros stood = now_ - stands.since;
+  // One with a number is of a cluster, whose leader need not be registered in the shard.
+  if (stood > kLeftAlone && row.config == 0 && IsAlone()) return false;
   const bool due = !row.state.next || rows_.now - *row.state.next > kUnserved;
-  const bool stood = now_ - stands.since > kUnserved;
-  if (due && stood && Decide(schedule.rule, row.state, {}, rows_.now).look_at) return false;
+  if (due && stood > kUnserved && Decide(schedule.rule, row.state, {}, rows_.now).look_at) {
+    if (!WaitsForItsTask(row)) return false;
+    stands.since = now_;  // when the task ends, whoever serves the row has a minute again
+  }
   stands.others_since = others_since.value_or(now_);
   if (now_ - *stands.others_since > kFilesDiffer)
     Say("schedule " + row.name +
         ": another process has another rule for it: give all processes the same file");
   return true;
+}
+
+// Each process without a cluster registers in every shard whose schedules it sees to, and marks those dead
+// there whose beats stand still. So a single life that is this process's says that nobody else is there;
+// where it is missing, or two have the name of one host and one pid as containers may, nothing is known.
+bool ShardSchedules::IsAlone() {
+  if (lives_read_ && now_ - *lives_read_ < kLeftAlone) return alone_;
+  lives_read_ = now_;
+  const auto lives = lives_->Peers();
+  alone_ = lives && lives->size() == 1 && lives->front().incarnation.pid == getpid() &&
+           lives->front().incarnation.host == HostName();
+  return alone_;
+}
+
+bool ShardSchedules::WaitsForItsTask(const ScheduleRow& row) {
+  if (row.state.next || !IsFixedDelay(row.state.rhythm)) return false;
+  const auto last = store_->Last(row);
+  return !last || last->in_work;
 }
 
 Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRule& rule) {
@@ -413,7 +442,10 @@ void SchedulesThread::Run() {
       Keep({});
       look_at = now + kLookAgain;
     } else if (now >= look_at || duty.config != seen) {
-      if (!schedules) schedules.emplace(shard_, store_->OpenSchema(), store_->OpenSchedules(), board_);
+      if (!schedules) {
+        schedules.emplace(shard_, store_->OpenSchema(), store_->OpenSchedules(), store_->OpenIncarnations(),
+                          board_);
+      }
       seen = duty.config;
       const Micros wait = schedules->Look(duty, now);
       look_at = BootClock::now() + wait;

@@ -58,8 +58,12 @@ class ScheduleBoard {
 class ShardSchedules {
  public:
   ShardSchedules(std::string shard, std::unique_ptr<SchemaStore> schema, std::unique_ptr<ScheduleStore> store,
-                 ScheduleBoard& board)
-      : shard_(std::move(shard)), schema_(std::move(schema)), store_(std::move(store)), board_(board) {}
+                 std::unique_ptr<IncarnationStore> lives, ScheduleBoard& board)
+      : shard_(std::move(shard)),
+        schema_(std::move(schema)),
+        store_(std::move(store)),
+        lives_(std::move(lives)),
+        board_(board) {}
 
   // Does what is to be done now; returns how long there is nothing to do, as far as it knows.
   Micros Look(const ScheduleDuty& duty, BootTime now);
@@ -83,7 +87,7 @@ class ShardSchedules {
   // Of a row here, where no number says whose rule is the newer one.
   struct Unnumbered {
     ScheduleState state = {};  // as it stands since
-    BootTime since = {};
+    BootTime since = {};       // or since its task was in work last
     // The rule of this process's that it stood by, or was written by it: from then on another is another
     // process's.
     std::optional<Mark> served = {};
@@ -107,6 +111,10 @@ class ShardSchedules {
   Status ReadTables();
   // Where there is no number: another process, which has another rule, serves it.
   bool IsAnothers(const ScheduleRow& row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
+  // Nobody but this process is registered in the shard, as of ten seconds ago at most.
+  bool IsAlone();
+  // It has no next firing since its task is in work, or may be.
+  bool WaitsForItsTask(const ScheduleRow& row);
   // `patience`: after it a row of a newer document is one of a document that is no more.
   bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty, Micros patience) const;
   void Remove(const ScheduleDuty& duty);
@@ -117,9 +125,12 @@ class ShardSchedules {
   const std::string shard_;
   const std::unique_ptr<SchemaStore> schema_;
   const std::unique_ptr<ScheduleStore> store_;
+  const std::unique_ptr<IncarnationStore> lives_;
   ScheduleBoard& board_;
   std::map<std::string, Known> known_;
   std::map<std::string, Unnumbered> unnumbered_;
+  std::optional<BootTime> lives_read_;
+  bool alone_ = false;                   // by what was read then
   std::optional<BootTime> newer_since_;  // rows of a newer document than this process's
   std::shared_ptr<const Config> config_;
   std::vector<TableName> tables_;  // of the shard, where they are known; sorted

@@ -1,11 +1,13 @@
 #include "coordinator/upkeep/schedules.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/scratch_store.h"
+#include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
 namespace {
@@ -21,14 +23,20 @@ using testing::IsEmpty;
 class LossyStore final : public ScheduleStore {
  public:
   LossyStore(std::unique_ptr<ScheduleStore> store, Random& random, const std::uint64_t& one_in,
-             const bool& read_only, int& lasts)
-      : store_(std::move(store)), random_(random), one_in_(one_in), read_only_(read_only), lasts_(lasts) {}
+             const bool& read_only, const bool& hides_lasts, int& lasts)
+      : store_(std::move(store)),
+        random_(random),
+        one_in_(one_in),
+        read_only_(read_only),
+        hides_lasts_(hides_lasts),
+        lasts_(lasts) {}
 
   Result<ScheduleRows> Rows() override {
     return Try([&] { return store_->Rows(); });
   }
   Result<LastTask> Last(const ScheduleRow& row) override {
     ++lasts_;
+    if (hides_lasts_) return Fail(ErrorCode::Unavailable, "the table can't be read");
     return Try([&] { return store_->Last(row); });
   }
   Result<bool> Make(const ScheduleRow& row) override {
@@ -67,6 +75,7 @@ class LossyStore final : public ScheduleStore {
   Random& random_;
   const std::uint64_t& one_in_;
   const bool& read_only_;
+  const bool& hides_lasts_;
   int& lasts_;
 };
 
@@ -76,10 +85,10 @@ class Process {
   explicit Process(const std::map<std::string, std::shared_ptr<ScratchStore>>& stores, std::uint64_t seed = 1)
       : random_(seed) {
     for (const auto& [name, store] : stores) {
-      auto lossy =
-          std::make_unique<LossyStore>(store->OpenSchedules(), random_, fails_one_in, read_only, lasts);
-      shards_.emplace(name,
-                      std::make_unique<ShardSchedules>(name, store->OpenSchema(), std::move(lossy), board_));
+      auto lossy = std::make_unique<LossyStore>(store->OpenSchedules(), random_, fails_one_in, read_only,
+                                                hides_lasts, lasts);
+      shards_.emplace(name, std::make_unique<ShardSchedules>(name, store->OpenSchema(), std::move(lossy),
+                                                             store->OpenIncarnations(), board_));
       duty.shards.push_back(name);
     }
     duty.role = Role::Keeps;
@@ -113,6 +122,7 @@ class Process {
   Micros later{0};                 // than it is
   std::uint64_t fails_one_in = 0;  // calls; 0: none
   bool read_only = false;          // its servers refuse what it writes
+  bool hides_lasts = false;        // no last task can be read
   int lasts = 0;                   // so often a last task was asked for
 
  private:
@@ -432,18 +442,23 @@ class TwoFilesTest : public SchedulesTest {
     first_.LookAll();
     second_.LookAll();
   }
-  // Each minute both look, or the first alone.
-  void Pass(Micros time, bool both = true) {
-    for (Micros passed{0}; passed < time; passed += 1min) {
-      clock_.Advance(1min);
-      for (Process* process : {&first_, &second_}) process->later += 1min;
+  // With each step both look, or the first alone.
+  void Pass(Micros time, bool both = true, Micros step = 1min) {
+    for (Micros passed{0}; passed < time; passed += step) {
+      clock_.Advance(step);
+      for (Process* process : {&first_, &second_}) process->later += step;
       first_.LookAll();
       if (both) second_.LookAll();
     }
   }
+  // As a worker's beat does it.
+  void Register(const std::string& id, std::int64_t pid, const std::string& host = HostName()) {
+    ASSERT_TRUE(lives_->Register({.id = id, .worker = id, .host = host, .pid = pid, .lease = 10s}));
+  }
 
   Process first_{stores_};
   Process second_{stores_};
+  const std::unique_ptr<IncarnationStore> lives_ = Main().OpenIncarnations();
 };
 
 TEST_F(TwoFilesTest, TheLastToComeKeepsTheRuleAndTheOtherSaysSo) {
@@ -508,6 +523,99 @@ TEST_F(TwoFilesTest, APauseInOneOfThemIsNotUndoneEachSecond) {
   EXPECT_EQ(Row().lapsed, 1U);
   EXPECT_EQ(Fired().size(), 3U);
   EXPECT_EQ(second_.Troubles().size(), 1U);
+}
+
+TEST_F(TwoFilesTest, WhoIsLeftAloneInTheShardTakesTheRowSoon) {
+  Register("own.1", getpid());
+  Register("other.1", getpid() + 1);
+  second_.Configure(R"({"nightly":{"cron":"0 0 1 1 *","handler":"noop"}})", 0);
+  second_.LookAll();
+  Pass(hours(1));
+  EXPECT_EQ(Row().state.rhythm, "cron 0 0 1 1 * UTC") << "somebody lives who may serve it";
+  EXPECT_EQ(first_.Troubles().size(), 1U);
+  ASSERT_TRUE(lives_->Retire("other.1"));
+  Pass(11s, false, 1s);
+  EXPECT_EQ(Row().state.rhythm, "cron 0 * * * * UTC");
+  EXPECT_THAT(first_.Troubles(), IsEmpty());
+  Pass(hours(2), false);
+  EXPECT_EQ(Fired().size(), 3U);
+}
+
+TEST_F(TwoFilesTest, WhoIsAloneWaitsForTheRowToStandForTenSeconds) {
+  Register("own.1", getpid());
+  Pass(9s, false, 1s);
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC");
+  Pass(3s, false, 1s);
+  EXPECT_EQ(Row().state.rhythm, "cron 0 * * * * UTC");
+}
+
+TEST_F(TwoFilesTest, WhoIsAloneBringsItsPauseToo) {
+  first_.Configure(R"({"nightly":{"cron":"30 * * * *","handler":"noop","paused":true}})", 0);
+  first_.LookAll();
+  second_.LookAll();
+  second_.Configure(kHourly, 0);
+  second_.LookAll();
+  ASSERT_FALSE(Row().state.paused);
+  Register("own.1", getpid());
+  Pass(2min, false);
+  EXPECT_TRUE(Row().state.paused);
+}
+
+TEST_F(TwoFilesTest, ALifeThatMayBeAnothersLeavesNobodyAlone) {
+  Register("other.1", getpid(), HostName() + "x");
+  Pass(10min, false);
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC") << "of this process's own no more is known";
+  Register("own.1", getpid());
+  ASSERT_TRUE(lives_->Retire("other.1"));
+  Register("twin.1", getpid());
+  Pass(10min, false);
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC") << "two containers of one host name";
+}
+
+// Who leads a cluster need not live in the shard.
+TEST_F(TwoFilesTest, WhoIsAloneLeavesTheRowOfAClusterAlone) {
+  second_.Configure(kHalfPast, 7);
+  second_.LookAll();
+  second_.Configure(R"({"nightly":{"cron":"45 * * * *","handler":"noop"}})", 8);
+  second_.LookAll();
+  Register("own.1", getpid());
+  Pass(10min, false);
+  EXPECT_EQ(Row().state.rhythm, "cron 45 * * * * UTC");
+}
+
+TEST_F(TwoFilesTest, AFixedDelayWhoseTaskIsInWorkIsServed) {
+  EndTasks();
+  second_.Configure(R"({"nightly":{"after":"10m","handler":"noop"}})", 0);
+  second_.LookAll();
+  Pass(11min);
+  ASSERT_EQ(Tasks(Main()), 2);
+  ASSERT_EQ(Row().state.next, std::nullopt);
+  const int before = first_.lasts;
+  Pass(10min, true, 1s);
+  EXPECT_EQ(Row().state.rhythm, "after 10m");
+  EXPECT_LE(first_.lasts - before, 10) << "it is asked for once a minute";
+  first_.hides_lasts = true;
+  EndTasks();
+  Pass(5min, false);
+  EXPECT_EQ(Row().state.rhythm, "after 10m") << "it may be in work";
+  first_.hides_lasts = false;
+  second_.LookAll();
+  Pass(4min);
+  EXPECT_EQ(Tasks(Main()), 2) << "it is not due yet";
+  EXPECT_EQ(Row().state.rhythm, "after 10m");
+}
+
+TEST_F(TwoFilesTest, AFixedDelayWhoseTaskHasEndedIsTakenOverAMinuteLater) {
+  EndTasks();
+  second_.Configure(R"({"nightly":{"after":"10m","handler":"noop"}})", 0);
+  second_.LookAll();
+  Pass(15min);
+  ASSERT_EQ(Row().state.next, std::nullopt);
+  EndTasks();
+  first_.LookAll();
+  EXPECT_EQ(Row().state.rhythm, "after 10m") << "who serves it has not looked yet";
+  Pass(3min, false);
+  EXPECT_EQ(Row().state.rhythm, "cron 0 * * * * UTC");
 }
 
 TEST_F(TwoFilesTest, AnOutageOfTheShardIsNobodysAbsence) {
