@@ -81,7 +81,10 @@ void Membership::Vanish(Member& member, const MembershipView& view, BootTime now
   member.present = false;
   member.left = view.left.contains(member.document.incarnation);
   member.since = now;
-  if (member.left || member.draining || (member.expected && now < member.expected_until)) return;
+  if (member.left || member.draining || (member.expected && now < member.expected_until)) {
+    member.ends = std::min(member.ends, options_.flaps - 1);  // it is somebody's will, and may be the mend
+    return;
+  }
   if (now - member.last_end > options_.memory) member.ends = 0;
   ++member.ends;
   member.last_end = last_vanished_ = now;
@@ -152,15 +155,17 @@ bool Membership::OnProbation(const Member& member, BootTime now) const {
   return member.present && !member.draining && now < ProbationEnd(member);
 }
 
+// Whoever is between two lives, or has held out for a while, counts as well: one that comes and goes turns
+// nobody else's part over.
 bool Membership::MostFlap(BootTime now) const {
-  std::size_t present = 0;
+  std::size_t all = 0;
   std::size_t flap = 0;
   for (const auto& [id, member] : members_) {
-    if (!member.present) continue;
-    ++present;
-    if (OnProbation(member, now) && member.ends >= options_.flaps) ++flap;
+    const bool flaps = member.ends >= options_.flaps && now - member.last_end <= options_.memory;
+    if (member.present || flaps) ++all;
+    if (flaps) ++flap;
   }
-  return flap * 2 > present;
+  return flap * 2 > all;
 }
 
 // It was announced to end, and another life of it is there.
@@ -172,7 +177,7 @@ MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
   if (member.present) {
     if (member.draining) return MemberRole::Draining;
     if (!OnProbation(member, now)) return MemberRole::Active;
-    return member.ends < options_.flaps ? MemberRole::Probation : MemberRole::Flapping;
+    return member.ends < options_.flaps || Holding(now) ? MemberRole::Probation : MemberRole::Flapping;
   }
   if (member.draining) return MemberRole::Gone;
   const bool expected = member.expected && now < member.expected_until;

@@ -185,9 +185,34 @@ TEST_F(MembershipTest, WhereMostFlapEachKeepsWhatItHas) {
   EXPECT_EQ(Role("w4"), MemberRole::Active);
   EXPECT_THAT(membership_.Probations(now_), testing::SizeIs(3));
   Go("w3");
-  EXPECT_EQ(Role("w1"), MemberRole::Probation);  // two of three
+  EXPECT_EQ(Role("w1"), MemberRole::Probation) << "w3 is between two lives";
+  Come("w3");
   Pass(seconds(60));
   EXPECT_EQ(Role("w1"), MemberRole::Active);
+  EXPECT_EQ(Role("w3"), MemberRole::Probation) << "the others have only just held out";
+}
+
+TEST_F(MembershipTest, AnAnnouncedRestartOfOneThatFlappedKeepsItsSlices) {
+  ComeAll({"w1", "w2", "w3"});
+  for (int i = 0; i < 3; ++i) Come("w1");
+  ASSERT_EQ(Role("w1"), MemberRole::Flapping);
+  Pass(minutes(2));
+  Announce("w1");
+  Go("w1");
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);
+}
+
+TEST_F(MembershipTest, NothingIsTakenFromThoseThatFlapWhileNothingMoves) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10"});
+  for (int i = 0; i < 3; ++i) {
+    for (const char* id : {"w1", "w2", "w3", "w4"}) Go(id);
+    ComeAll({"w1", "w2", "w3", "w4"});
+  }
+  ASSERT_TRUE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);
+  Pass(seconds(31));
+  EXPECT_EQ(Role("w1"), MemberRole::Flapping);
 }
 
 TEST_F(MembershipTest, ARestartBetweenTwoLooksCountsAsAnEnd) {
