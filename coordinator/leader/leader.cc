@@ -160,8 +160,10 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   dirty_ = true;
   if (reply.status != TreeStatus::Ok) {
     const TreeWrite& refused = request.writes.at(reply.failed);
-    const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
-    if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
+    // It has children, or may not be removed.
+    const bool stays = refused.kind == TreeWrite::Kind::Remove &&
+                       (reply.status == TreeStatus::Conflict || reply.status == TreeStatus::Denied);
+    if (stays || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
     const bool not_taken = reply.status == TreeStatus::Invalid || reply.status == TreeStatus::Denied;
     if (not_taken && !refused_ && calls_.refused) calls_.refused(reply.message);
     refused_ = refused_ || not_taken;

@@ -91,6 +91,8 @@ bool LeaderTree::KnowsAllPages() const {
 bool LeaderTree::CanAssign(const std::string& id) const {
   if (mirror_.Denied().empty()) return true;
   const std::string folder = PathIn(kAssign, id);
+  // Which pages there are is as it was read last, and a new one may be refused together with all else.
+  if (mirror_.IsDenied(kAssign) && mirror_.Node(folder) == nullptr) return false;
   const std::vector<std::string> pages = PagesOf(mirror_.List(folder));
   return !mirror_.IsDenied(folder) && std::none_of(pages.begin(), pages.end(), [&](const std::string& page) {
     return mirror_.IsDenied(PathIn(folder, page));

@@ -672,6 +672,24 @@ TEST_F(LeaderTest, AWorkerWhosePageMayNotBeReadGetsNothingAndTheOthersAll) {
   EXPECT_EQ(Count("w2"), 32u);
 }
 
+// A page that may not be made would be refused together with all other moves.
+TEST_F(LeaderTest, WhoHasNoPageGetsNoneWhilePagesMayNotBeListed) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  room_.Deny("/assign");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  Start("w9");
+  Kill("w2");
+  Quiet();
+  EXPECT_EQ(Count("w9"), 0u);
+  EXPECT_EQ(Count("w1"), 64u);
+  room_.Allow("/assign");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  Quiet();
+  EXPECT_EQ(Count("w9"), 32u);
+}
+
 TEST_F(LeaderTest, WhoIsThereMayNotBeReadAndNothingMoves) {
   Start("w1");
   Start("w2");
