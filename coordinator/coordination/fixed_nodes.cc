@@ -113,7 +113,9 @@ TreeRequest MakeAgain(const TreeMirror& mirror, const std::vector<std::string>& 
   if (notes.size() > kNotesKept) notes.erase(notes.begin(), notes.end() - kNotesKept);
   own.data = ToText(notes);
   writes.insert(writes.begin(), std::move(own));
-  return TreeRequest{.kind = TreeRequest::Kind::Write, .writes = std::move(writes)};
+  // A part of the configuration may be larger than what is written in the ordinary way.
+  return TreeRequest{
+      .kind = TreeRequest::Kind::Write, .writes = std::move(writes), .most_bytes = kMostBytesAtOnce};
 }
 
 }  // namespace millrace::engine

@@ -148,7 +148,7 @@ std::optional<std::string> Member::LastWord(const std::string& path) const {
 // whether that came about.
 std::optional<TreeRequest> Member::Farewell() {
   const TreeNode* own = mirror_.Node(own_);
-  if (!registered_ || own == nullptr) return std::nullopt;
+  if (!registered_ || own == nullptr || own->owner != session_) return std::nullopt;
   TreeRequest write{TreeRequest::Kind::Write};
   write.writes.push_back({TreeWrite::Kind::Remove, own_});
   const std::string leave = "/leave/" + options_.document.incarnation;

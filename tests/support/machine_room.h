@@ -123,6 +123,7 @@ class MachineRoom {
           return write.kind == TreeWrite::Kind::Set && denied_.contains(write.path);
         });
     if (std::exchange(refuse_, false) || denied) return {.status = TreeStatus::Denied};
+    if (BytesOf(request.writes) > request.most_bytes) return {.status = TreeStatus::Invalid};
     TreeReply reply = Apply(request.writes, session);
     if (!lose_) return reply;
     lose_ = false;

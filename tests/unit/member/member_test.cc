@@ -285,6 +285,18 @@ TEST_F(MemberTest, AConfigurationThatWasDeletedStaysInForceAndIsMadeAgain) {
   EXPECT_EQ(room_.Data("/config/engine"), "{}");
 }
 
+TEST_F(MemberTest, APartAsLargeAsOneMayBeIsMadeAgainToo) {
+  Join();
+  const std::string said = R"({"noop":{"concurrency":9}})" + std::string(290'000, ' ');
+  room_.Put("/config/handlers", said);
+  room_.Settle();
+  room_.Delete("/config");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(room_.Pass(seconds(11)));
+  ASSERT_TRUE(room_.Has("/config/alerts")) << "nor does it hold up the others";
+  EXPECT_EQ(room_.Data("/config/handlers"), said);
+  EXPECT_EQ(room_.Data("/config/engine"), "{}");
+}
+
 TEST_F(MemberTest, AConfigurationThatANewProcessMakesEmptyAfterADeleteIsGivenBackItsWord) {
   const char* said = R"({"noop":{"concurrency":9}})";
   Join();
