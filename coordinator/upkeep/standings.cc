@@ -65,14 +65,13 @@ void Standings::Forget(const std::string& shard) {
 
 // What was due at the look is due since then, too: where it was run meanwhile the next look says so. Of a
 // time in which nobody asked there was no look, and a backlog that is long gone would be told as the oldest
-// of all.
+// of all: what was read so long ago is told no more.
 void Standings::Measure(Gauges& gauges, BootTime now) const {
   MutexLock lock(mutex_);
-  if (asked_ && now - *asked_ > kAskedFor) {
-    for (auto& [shard, standing] : shards_) standing.seen.reset();
-  }
+  const bool had_pause = asked_ && now - *asked_ > kAskedFor;
   asked_ = now;
-  for (const auto& [shard, standing] : shards_) {
+  for (auto& [shard, standing] : shards_) {
+    if (had_pause && now - standing.read > kAskedFor) standing.seen.reset();
     if (standing.pruned) {
       gauges.Set("millrace_purge_lag_seconds", {{"shard", shard}}, Seconds(now - *standing.pruned));
     }

@@ -119,6 +119,16 @@ TEST(StandingsTest, AfterAPauseInAskingAnOldBacklogIsNotToldAsIfItStillWaited) {
               Contains("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 7"));
 }
 
+// The upkeep reads on for a while after each request.
+TEST(StandingsTest, WhoAsksSeldomIsToldWhatWasReadLately) {
+  Standings standings;
+  const BootTime read(seconds(1000));
+  Told(standings, read);
+  standings.Keep("main", {{{"noop", {7, seconds(30), 0, 0}}}, seconds(0)}, read + minutes(5));
+  EXPECT_THAT(Told(standings, read + minutes(6)),
+              Contains("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 90"));
+}
+
 TEST(StandingsTest, AScraperThatIsLateKeepsWhatWasSeen) {
   Standings standings;
   const BootTime read(seconds(1000));
