@@ -77,7 +77,7 @@ void Supervision::Follow(const std::string& address, BootTime now) {
   std::string before;
   {
     MutexLock lock(mutex_);
-    const bool again = !refused_.empty() && !web_->Serves() && now >= listen_again_;
+    const bool again = in_use_ && !web_->Serves() && now >= listen_again_;
     if (address == address_ && !again) return;
     if (address == address_) before = refused_;
   }
@@ -88,6 +88,7 @@ void Supervision::Follow(const std::string& address, BootTime now) {
              {{"error", listens.error().message}});
   }
   listen_again_ = now + kListenAgain;
+  in_use_ = !listens && listens.error().code == ErrorCode::Conflict;
   MutexLock lock(mutex_);
   address_ = address;
   refused_ = refused;
