@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <set>
 
 #include "coordinator/alerts/alert_shard.h"
 #include "coordinator/app/cli/terminal.h"
@@ -271,10 +272,14 @@ void StatusReader::ReadShards(StatusFacts& facts) {
   };
   for_each([](Job& job) { return job.look->GlanceAtBatches(job.glance); });
   choose();
-  std::vector<std::string> plain;  // here; another shard may have the row, and have shown others
-  for (const BatchGlance::Seen& one : facts.batches) {
-    if (!one.state) plain.push_back(one.name);
+  // Another shard may have the row of what has none here, and have shown others.
+  std::set<std::string> without;
+  for (const Job& job : jobs) {
+    for (const BatchGlance::Seen& one : job.glance.batches) {
+      if (!one.state) without.insert(one.name);
+    }
   }
+  const std::vector<std::string> plain(without.begin(), without.end());
   if (!plain.empty() && jobs.size() > 1) {
     for_each([&](Job& job) { return job.look->FindBatches(plain, job.glance); });
     choose();
