@@ -300,6 +300,11 @@ Status FinishBatch(const SubmitOptions& options, BatchIntake& batch, SubmitTotal
   totals.batch = options.batch.name;
   totals.batch_state = batch.state();
   if (finished) return finished;
+  if (totals.added + totals.duplicates == 0) {
+    return Fail(finished.error().code,
+                "nothing was added, and the batch that was made for it could not be taken away: " +
+                    finished.error().message);
+  }
   return Fail(finished.error().code,
               "the rows are in, but their batch could not be closed: " + finished.error().message +
                   "; millrace batch close " + options.batch.name + " does that");
