@@ -142,6 +142,7 @@ void Claimer::LeaveDead() {
 // nothing else. A shard that is away fails what is asked of it next.
 Step<> Claimer::Resolve(bool at_once) {
   LeaveDead();
+  if (unknown_.empty()) resolves_again_ = {};
   const BootTime began = parts_.clock.Now();
   if (unknown_.empty() || (began < resolves_again_ && !at_once)) co_return;
   std::vector<Sent> kept;

@@ -12,6 +12,9 @@ namespace {
 constexpr Micros kFirstWait = std::chrono::milliseconds(20);
 constexpr Micros kLongestWait = std::chrono::seconds(1);
 constexpr Micros kBusyPause = std::chrono::milliseconds(200);
+// Where the table as a whole refuses: by a lock on it, or for want of a right.
+constexpr Micros kRefusedPause = std::chrono::seconds(1);
+constexpr Micros kBetweenWords = std::chrono::minutes(1);
 constexpr Micros kGatheringStep = std::chrono::milliseconds(1);
 constexpr Micros kLongestGathering = std::chrono::milliseconds(5);
 constexpr const char* kNotStored = "its outcome could not be stored, and it may have taken effect";
@@ -106,7 +109,10 @@ void SettleQueues::PutBack(From from, Results results) {
 
 void SettleQueues::SetAside(AttemptResult result, std::optional<BootTime> due) {
   MutexLock lock(mutex_);
-  aside_.insert(due ? aside_.end() : aside_.begin(), {std::move(result), due.value_or(BootTime{})});
+  const BootTime when = due.value_or(BootTime{});
+  const auto behind = std::upper_bound(aside_.begin(), aside_.end(), when,
+                                       [](BootTime at, const Waiting& one) { return at < one.due; });
+  aside_.insert(behind, {std::move(result), when});
 }
 
 void SettleQueues::BeginRound(BootTime now) {
@@ -282,13 +288,16 @@ Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results re
   }
   std::vector<SettledAttempt> known;
   known.reserve(batch.results.size());
+  std::vector<std::string_view> refused;
   for (std::size_t i = 0; i < batch.results.size(); ++i) {
+    const std::string& error = report->errors[i];
     switch (report->verdicts[i]) {
       case SettleVerdict::Broken:
-        MendBroken(batch.Take(i), report->errors[i]);
+        MendBroken(batch.Take(i), error);
         break;
       case SettleVerdict::Busy:
-        queues_.SetAside(batch.Take(i), clock_.Now() + kBusyPause);
+        if (!error.empty()) refused.push_back(error);
+        queues_.SetAside(batch.Take(i), clock_.Now() + (error.empty() ? kBusyPause : kRefusedPause));
         break;
       case SettleVerdict::Settled:
       case SettleVerdict::Refused:
@@ -297,6 +306,7 @@ Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results re
     }
   }
   known_(known);
+  if (!refused.empty()) NoteRefused(refused.size(), std::string(refused.front()));
   co_return true;
 }
 
@@ -352,6 +362,15 @@ void Settler::NoteTrouble(std::size_t tasks, const Error& error) {
   if (reported_.exchange(true)) return;
   LogWarning("settling is held up; it will be tried until it succeeds",
              {{"tasks", tasks}, {"error", error.message}});
+}
+
+// Of one table: the others settle meanwhile, and so does what comes between two such words.
+void Settler::NoteRefused(std::size_t tasks, const std::string& why) {
+  const BootTime now = clock_.Now();
+  BootTime next = next_word_.load();
+  if (now < next || !next_word_.compare_exchange_strong(next, now + kBetweenWords)) return;
+  LogWarning("tasks of one table can't be settled; it will be tried until they can",
+             {{"tasks", tasks}, {"error", why}});
 }
 
 // What ends meanwhile does not cut it short.

@@ -179,6 +179,7 @@ class Settler {
   Step<> PauseFor(Micros pause);
   void MendBroken(AttemptResult result, const std::string& error);
   void NoteTrouble(std::size_t tasks, const Error& error);
+  void NoteRefused(std::size_t tasks, const std::string& why);
   void Wake(SettleQueues::Wakes wakes);
   void Close();
 
@@ -190,6 +191,7 @@ class Settler {
   SettleQueues queues_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> reported_{false};  // the present trouble was logged
+  std::atomic<BootTime> next_word_{};  // of what one table refuses
 };
 
 }  // namespace millrace::engine

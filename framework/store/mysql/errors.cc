@@ -89,16 +89,30 @@ ErrorCode CodeOf(int code, Purpose purpose) {
   return purpose == Purpose::Commit ? ErrorCode::Unknown : ErrorCode::Internal;
 }
 
+// A handshake that a server did not see to its end, since it went away: nothing is wrong with its
+// certificate.
+bool IsCutShort(const std::string& message) {
+  constexpr const char* kWays[] = {"reset by peer", "Broken pipe", "timed out", "unexpected eof"};
+  return std::ranges::any_of(kWays, [&](const char* way) { return message.find(way) != std::string::npos; });
+}
+
 }  // namespace
 
 bool IsLockConflict(int code) { return IsOneOf(code, kConflict); }
 bool IsDataError(int code) { return IsOneOf(code, kData); }
 bool MustDrop(int code) { return code != 1205 && code != 1213 && !(IsDataError(code) && code != 1153); }
 
+bool LacksRight(int code) { return code == 1142 || code == 1143; }
+bool IsOfThisOneAlone(int code) {
+  return code == 1040 || code == 1203 || code == 1317 || code == 1969 || code == 3024;
+}
+
 bool IsGone(int code) { return IsLost(code) || code == 0 || (code >= 2000 && code < 3000); }
 
 Error Translate(const NativeError& native, Purpose purpose, std::string_view where) {
   Error error{CodeOf(native.code, purpose), {}};
+  if (native.code == kTls && IsCutShort(native.message) && purpose == Purpose::Connect)
+    error.code = ErrorCode::Unavailable;
   const auto remedy = std::ranges::find(kRemedies, native.code, &Remedy::code);
   const bool cut = native.code == kTls && error.code != ErrorCode::Denied;
   error.message = std::string(where) + ": ";

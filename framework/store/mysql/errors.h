@@ -33,6 +33,11 @@ bool IsDataError(int code);
 // The connection must be dropped: what it was doing is no longer known, or it is gone.
 bool MustDrop(int code);
 
+// A right on one table or column is missing, which says nothing of the other tables.
+bool LacksRight(int code);
+// It tells of this connection or statement alone: the others are as good as before.
+bool IsOfThisOneAlone(int code);
+
 // The connection is gone with whatever was under way: the server can't be asked any more.
 bool IsGone(int code);
 

@@ -129,7 +129,7 @@ Error Session::Failed(const ::sql::SQLException& exception, Purpose purpose) {
   Error error = Translate({last_code_, exception.what()}, purpose, where_);
   // What cut this one has most likely cut the others too, or they lead to a server that takes no writes.
   const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
-  if (away && pool_ != nullptr) pool_->Forget();
+  if (away && pool_ != nullptr && !IsOfThisOneAlone(last_code_)) pool_->Forget();
   away_ = away_ || away;
   return error;
 }

@@ -48,7 +48,8 @@ class Settler {
  private:
   Status Step(const Batch& batch, int depth);
   Status Narrow(const Batch& batch, int depth);
-  Status Unlocked(const Batch& batch, const Error& conflict);
+  Status Unlocked(const Batch& batch);
+  Status ByTable(const Batch& batch, const Error& refused);
   Status Halves(const Batch& batch, int depth);
   // True: committed. False: refused.
   Result<bool> Once(const Batch& batch);
@@ -56,6 +57,11 @@ class Settler {
   Result<Batch> Free(const Batch& batch);
   Status DropLockedKeys(Batch& batch);
   Status Probe(Batch& batch, const std::set<TaskKey>& busy);
+  // It is locked as a whole, or we lack a right on it, by the statement that was just refused.
+  bool IsOfTheTable(const Error& refused) const {
+    return refused.code == ErrorCode::Conflict ||
+           (refused.code == ErrorCode::Denied && LacksRight(session_.last_code()));
+  }
 
   void Note(const Settlement* one, SettleVerdict verdict, std::string error = {}) {
     const auto index = static_cast<std::size_t>(one - first_);
@@ -92,7 +98,7 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
   // One that has ended is left in the batch, to be refused there.
   for (const SettleGroup& group : GroupSettlements({out.begin(), out.end()})) {
     auto running = ReadRunning(session_, claimer_.number, group.rows, false);
-    if (!running && running.error().code == ErrorCode::Conflict) continue;
+    if (!running && IsOfTheTable(running.error())) continue;
     if (!running) return Fail(running.error());
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       if (!running->at(i)) out.erase(group.rows[i]);
@@ -120,7 +126,9 @@ Status Settler::Step(const Batch& batch, int depth) {
     return {};
   }
   if (done) return Narrow(batch, depth);
-  if (done.error().code == ErrorCode::Conflict && depth == 0) return Unlocked(batch, done.error());
+  const bool is_locked = done.error().code == ErrorCode::Conflict;
+  if (is_locked && depth == 0) return Unlocked(batch);
+  if (IsOfTheTable(done.error())) return ByTable(batch, done.error());
   if (done.error().code != ErrorCode::Invalid) return Fail(done.error());
   if (batch.size() > 1) return Halves(batch, depth);
   Note(batch[0], SettleVerdict::Broken, done.error().message);
@@ -152,8 +160,11 @@ Result<Batch> Settler::Free(const Batch& batch) {
         session_.Query("SELECT id" + RunningRows(group.table, IdList(group), claimer_.number, group.attempt) +
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
                        [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
-    // Somebody has the table as a whole. The other tables' rows need not wait for it.
-    if (!read && read.error().code != ErrorCode::Conflict) return Fail(read.error());
+    // Somebody has the table as a whole, or we may not read it. The other tables' rows need not wait for it.
+    if (!read && !IsOfTheTable(read.error())) return Fail(read.error());
+    for (const Settlement* row : group.rows) {
+      if (!read) Note(row, SettleVerdict::Busy, read.error().message);
+    }
   }
   BOOST_OUTCOME_TRYV(DropLockedKeys(free));
   return free;
@@ -174,10 +185,25 @@ Status Settler::DropLockedKeys(Batch& batch) {
 
 // Somebody holds a row of ours (a person's edit, a rescue that waits), or its key, since he has met that as a
 // duplicate: the others need not wait for it.
-Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
+Status Settler::Unlocked(const Batch& batch) {
   BOOST_OUTCOME_TRY(free, Free(batch));
-  if (free.size() == batch.size()) return Fail(conflict);  // the lock is on a counter
   return Step(free, 1);
+}
+
+// The table of a pool is locked as a whole, or we lack a right on it: that says nothing of the other tables,
+// so each is settled by itself. What is refused even then stays Busy, with the reason: others are not kept
+// behind it.
+Status Settler::ByTable(const Batch& batch, const Error& refused) {
+  std::map<TableName, Batch> parts;
+  for (const Settlement* one : batch) parts[one->key.table].push_back(one);
+  if (parts.size() == 1) {
+    for (const Settlement* one : batch) Note(one, SettleVerdict::Busy, refused.message);
+    return {};
+  }
+  for (const auto& [table, part] : parts) {
+    BOOST_OUTCOME_TRYV(Step(part, 1));
+  }
+  return {};
 }
 
 Status Settler::Halves(const Batch& batch, int depth) {

@@ -95,6 +95,32 @@ TEST_F(MysqlLocks, ALockedTableIsNotWaitedForAndDoesNotHoldUpTheOthers) {
   EXPECT_EQ(settled->verdicts[1], SettleVerdict::Settled);
 }
 
+// The table of a pool alone: a claim does not meet it.
+TEST_F(MysqlLocks, ALockedPoolOfATableHoldsUpThatTableAlone) {
+  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
+  std::vector<Settlement> batch;
+  for (const char* table : {"tasks_000", "tasks_001"}) {
+    sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop',1),('noop',2)");
+    const auto claimed =
+        tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = {1, 2}}).value();
+    for (const Settlement& one : Succeeded(claimed)) batch.push_back(one);
+  }
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("LOCK TABLES tasks_000_done WRITE");
+  auto settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, (std::vector{SettleVerdict::Busy, SettleVerdict::Busy, SettleVerdict::Settled,
+                                            SettleVerdict::Settled}));
+  EXPECT_NE(settled->errors[0].find("lock"), std::string::npos) << settled->errors[0];
+  settled = tasks_->Settle("w.1", std::span(batch).first(2));
+  ASSERT_TRUE(settled) << "with nobody else it is told in the same way: " << settled.error().message;
+  EXPECT_EQ(settled->verdicts[1], SettleVerdict::Busy);
+  other.Ask("UNLOCK TABLES");
+  settled = tasks_->Settle("w.1", std::span(batch).first(2));
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, std::vector<SettleVerdict>(2, SettleVerdict::Settled));
+}
+
 // Whoever has met a key as a duplicate keeps it locked until the end of his transaction.
 constexpr const char* kMeet =
     "SELECT entered_at FROM tasks_keys WHERE handler='noop' AND biz_key='k' LOCK IN SHARE MODE";

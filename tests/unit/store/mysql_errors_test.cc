@@ -19,6 +19,16 @@ TEST(MysqlErrorsTest, TlsThatFailsIsRefusedWhenItConnectsAndIsALostConnectionAft
   EXPECT_TRUE(IsGone(2026));
 }
 
+TEST(MysqlErrorsTest, AHandshakeThatIsCutSaysNothingOfTheCertificate) {
+  for (const char* cut : {"TLS/SSL error: Connection reset by peer (104)", "TLS/SSL error: unexpected eof"}) {
+    const Error error = Translate({2026, cut}, Purpose::Connect, "");
+    EXPECT_EQ(error.code, ErrorCode::Unavailable) << cut;
+    EXPECT_EQ(error.message.find("tls_ca"), std::string::npos) << error.message;
+  }
+  EXPECT_EQ(Translate({2026, "TLS/SSL error: certificate verify failed"}, Purpose::Connect, "").code,
+            ErrorCode::Denied);
+}
+
 TEST(MysqlErrorsTest, ARightThatIsMissingIsDeniedAndNoWrongData) {
   for (const int code : {1044, 1045, 1049, 1130, 1142, 1143}) {
     EXPECT_EQ(CodeOf(code, Purpose::Connect), ErrorCode::Denied) << code;
