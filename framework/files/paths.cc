@@ -36,6 +36,27 @@ Result<bool> IsPlainFile(const std::string& path) {
   return fs::is_regular_file(status);
 }
 
+Result<std::string> RealPath(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  fs::path at = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const fs::path real = fs::canonical(at, error);
+    if (!error) return real.string();
+    if (error != std::errc::no_such_file_or_directory) break;
+    std::error_code no_link;
+    const fs::path folder = at.has_parent_path() ? at.parent_path() : fs::path(".");
+    const fs::path target = fs::read_symlink(at, no_link);
+    if (no_link) {
+      const fs::path there = fs::canonical(folder, error);
+      if (error) break;
+      return (there / at.filename()).string();
+    }
+    at = folder / target;  // which is the target alone where that begins at the root
+  }
+  return Fail(ErrorCode::Invalid, error ? error.message() : std::string("too many links"));
+}
+
 Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_view ending) {
   std::vector<std::string> files;
   std::error_code error;

@@ -16,6 +16,10 @@ Result<bool> PathExists(const std::string& path);
 Result<bool> IsFolder(const std::string& path);
 Result<bool> IsPlainFile(const std::string& path);
 
+// A file by its one name, whatever links lead there, and also where it is yet to be made. The error is why it
+// can't be told.
+Result<std::string> RealPath(const std::string& path);
+
 // The entries of a folder whose names end so, as paths below it, sorted.
 Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_view ending);
 

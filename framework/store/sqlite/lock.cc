@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
+
+#include "framework/files/paths.h"
 
 namespace millrace::engine::sqlite {
 namespace {
@@ -21,41 +21,17 @@ std::string ReadHolder(int file) {
   return holder.empty() ? "unknown" : holder;
 }
 
-// The file by its one name, whatever links lead there, and also where it is yet to be made: SQLite follows
-// the links too.
-Result<std::string> RealPath(const std::string& path) {
-  namespace fs = std::filesystem;
-  constexpr int kMostLinks = 40;
-  std::error_code error;
-  fs::path at = path;
-  for (int links = 0; links < kMostLinks; ++links) {
-    const fs::path real = fs::canonical(at, error);
-    if (!error) return real.string();
-    if (error != std::errc::no_such_file_or_directory) break;
-    std::error_code no_link;
-    const fs::path folder = at.has_parent_path() ? at.parent_path() : fs::path(".");
-    const fs::path target = fs::read_symlink(at, no_link);
-    if (no_link) {
-      const fs::path there = fs::canonical(folder, error);
-      if (error) break;
-      return (there / at.filename()).string();
-    }
-    at = folder / target;  // which is the target alone where that begins at the root
-  }
-  return Fail(ErrorCode::Unavailable, "where " + path + " is can't be told: " +
-                                          (error ? error.message() : std::string("too many links")));
-}
-
 }  // namespace
 
 Result<Lock> Lock::Take(const std::string& database_path) {
-  BOOST_OUTCOME_TRY(real, RealPath(database_path));
-  const std::string path = real + ".lock";
+  const auto cannot_open = [](const std::string& path, const std::string& why) {
+    return Fail(ErrorCode::Unavailable, "the lock file " + path + ".lock can't be opened: " + why);
+  };
+  const auto real = RealPath(database_path);
+  if (!real) return cannot_open(database_path, real.error().message);
+  const std::string path = *real + ".lock";
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) {
-    return Fail(ErrorCode::Unavailable,
-                "the lock file " + path + " can't be opened: " + std::strerror(errno));
-  }
+  if (file < 0) return cannot_open(*real, std::strerror(errno));
   Lock lock(file);
   if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
