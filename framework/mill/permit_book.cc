@@ -55,7 +55,7 @@ std::size_t PermitBook::Mine(const std::string& type) const {
 std::size_t PermitBook::InHand(const std::string& type, const Type& one) const {
   std::size_t hand = one.waiting.size();
   for (const auto& [place, held] : HeldOf(type)) {
-    if (held.attempt) ++hand;
+    if (held.attempt && held.life == life_) ++hand;
   }
   return hand;
 }
@@ -181,6 +181,7 @@ bool PermitBook::Ended(const Attempt& attempt, BootTime now) {
   held.attempt.reset();
   held.told = false;
   held.until = now + kForTheNext;
+  if (former_.contains(held.life)) one.look = one.again = {};
   if (held.lost || held.life != life_) held_.erase(bound);
   return 2 * InHand(type, one) <= Mine(type) + Ahead(type, one, now);
 }
@@ -189,17 +190,20 @@ void PermitBook::Live(const std::shared_ptr<Lease>& life, bool others, const std
   others_ = others;
   const bool same_home = address == std::exchange(address_, address);
   if (life == life_ && same_home) return;
+  for (auto& [former, left] : former_) left.clear();  // what is read next says it anew
+  if (life_) former_.try_emplace(life_);
+  former_.erase(life);
   life_ = life;
   for (auto entry = held_.begin(); entry != held_.end();) {
     Held& held = (entry++)->second;
     if (held.life == life_ && same_home) continue;
-    held.doubt = held.voided = false;  // whoever has marked that life dead sees to its rows
+    held.doubt = held.voided = false;  // what its row says holds; the dead's are others'
     if (held.attempt && held.starting) PutBack(held);
     // Whether the former life may still be counted upon is asked as long as its attempt runs (Doubtful).
     if (!held.attempt || !same_home) held.lost = true;
   }
   std::erase_if(held_, [](const auto& entry) { return entry.second.lost && !entry.second.attempt; });
-  for (auto& [type, one] : types_) one.look = {};
+  for (auto& [type, one] : types_) one.look = one.again = {};
 }
 
 bool PermitBook::HeldUnder(const Lease& life) const {
@@ -263,6 +267,9 @@ void PermitBook::Read(const std::vector<std::string>& types, const std::vector<P
     one.seen.clear();
     one.fresh = true;
     one.again = now + Jittered(kAgain);
+    for (auto& [life, left] : former_) {
+      std::erase_if(left, [&](const PermitChange& change) { return change.handler == type; });
+    }
     std::uint64_t turns = 0;
     for (const Permit& row : rows) {
       if (row.handler != type) continue;
@@ -273,6 +280,8 @@ void PermitBook::Read(const std::vector<std::string>& types, const std::vector<P
         Reconcile(place, held->second, row, now);
       } else if (life_ && row.holder == life_->incarnation()) {  // whatever came of it, it is ours
         held_.emplace(place, Held{.turn = row.turn, .life = life_, .since = now, .until = now});
+      } else {
+        NoteLeft(row);
       }
     }
     for (auto& [place, held] : held_) held.lost |= place.first == type && !one.seen.contains(place.second);
@@ -284,6 +293,29 @@ void PermitBook::Read(const std::vector<std::string>& types, const std::vector<P
     one.look = one.make ? now : now + Jittered(one.pause);
   }
   std::erase_if(held_, [](const auto& entry) { return entry.second.lost && !entry.second.attempt; });
+}
+
+// Of a permit that nothing here runs by.
+void PermitBook::NoteLeft(const Permit& row) {
+  for (auto& [life, left] : former_) {
+    if (row.holder != life->incarnation()) continue;
+    left.push_back({.handler = row.handler, .number = row.number, .turn = row.turn, .to = To::Free});
+  }
+}
+
+std::map<std::string, std::vector<PermitChange>> PermitBook::ToFree() {
+  std::erase_if(former_, [](const auto& entry) { return !entry.first->Alive(); });  // others see to its rows
+  std::map<std::string, std::vector<PermitChange>> changes;
+  for (const auto& [life, left] : former_) {
+    if (!left.empty()) changes.emplace(life->incarnation(), left);
+  }
+  return changes;
+}
+
+void PermitBook::Freed(const std::string& incarnation) {
+  for (auto& [life, left] : former_) {
+    if (life->incarnation() == incarnation) left.clear();
+  }
 }
 
 // What a row says of a permit that was taken to be this worker's.

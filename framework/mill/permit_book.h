@@ -89,6 +89,11 @@ class PermitBook {
   void Unknown(const std::vector<PermitChange>& sent);
   // A permit without a task was taken: tasks may be claimed for it. True once for each.
   bool TakeRoomAgain() { return std::exchange(room_again_, false); }
+  // What former lives hold by the last look, though nothing runs by it: to be freed in the name of each,
+  // since nobody can take it over while that life goes on. Told until Freed: the turn keeps a write that is
+  // sent twice, or lands late, from a permit that was taken since.
+  std::map<std::string, std::vector<PermitChange>> ToFree();
+  void Freed(const std::string& incarnation);
   // When there is something to do again, if nothing happens.
   BootTime Next(BootTime now) const;
 
@@ -138,7 +143,7 @@ class PermitBook {
     return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
   }
   std::size_t Mine(const std::string& type) const;
-  std::size_t InHand(const std::string& type, const Type& one) const;
+  std::size_t InHand(const std::string& type, const Type& one) const;  // under this life
   std::size_t RoomNow(const std::string& type, const Type& one, BootTime now) const;
   void KeepIdle(const std::string& type, BootTime now);
   // How many tasks may be claimed ahead of the permits.
@@ -147,6 +152,7 @@ class PermitBook {
   bool IsToRead(const std::string& type, const Type& one, BootTime now) const;
   void Reconcile(const Place& place, Held& held, const Permit& row, BootTime now);
   void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);
+  void NoteLeft(const Permit& row);
   PermitChange Bind(const Place& place, Held& held);
   void PutBack(Held& held);
   static bool WaitsInDoubt(const Held& held);
@@ -157,7 +163,8 @@ class PermitBook {
 
   Random random_;
   std::shared_ptr<Lease> life_;
-  std::string address_;  // of the home's database
+  std::map<std::shared_ptr<Lease>, std::vector<PermitChange>> former_;  // lives, and what is theirs yet
+  std::string address_;                                                 // of the home's database
   bool others_ = false;
   bool room_again_ = false;
   std::map<std::string, Type> types_;

@@ -281,6 +281,7 @@ Step<Micros> Permits::Round() {
   bool well = co_await Void(*life);
   if (well) well = co_await Read();
   if (well) well = co_await Change(*life);
+  if (well) well = co_await FreeLeft();
   if (!well) {
     pause_ = std::clamp(2 * pause_, kShortestTakePause, kLongestTakePause);
     co_return pause_;
@@ -370,6 +371,24 @@ Step<bool> Permits::Change(const Lease& life) {
   Begin(started);
   if (room) parts_.room_again();
   if (!changed) co_return Failed(changed.error());
+  co_return true;
+}
+
+// Of former lives in the home that are not over.
+Step<bool> Permits::FreeLeft() {
+  std::map<std::string, std::vector<PermitChange>> left;
+  std::string home;
+  {
+    MutexLock lock(mutex_);
+    left = book_.ToFree();
+    home = home_;
+  }
+  for (const auto& [incarnation, changes] : left) {
+    const auto freed = co_await port_.Change(home, incarnation, changes);
+    if (!freed) co_return Failed(freed.error());
+    MutexLock lock(mutex_);
+    book_.Freed(incarnation);
+  }
   co_return true;
 }
 

@@ -103,6 +103,7 @@ class Permits {
   Step<bool> Void(const Lease& life);
   Step<bool> Read();
   Step<bool> Change(const Lease& life);
+  Step<bool> FreeLeft();
   bool Failed(const Error& error);
   std::set<AttemptPtr> Withdrawn() const;
   void CountOverrun(const Attempt& attempt);

@@ -354,13 +354,76 @@ TEST_F(FormerLifeTest, WhatRunsUnderALifeThatBeatsGoesOnUnderIt) {
   EXPECT_THAT(a_.shard->back, ElementsAre(2)) << "no permit is free for it";
   a_.Settle();
   EXPECT_FALSE(a_.permits.HeldUnder(*former_));
-  GoOn(seconds(1));
-  EXPECT_EQ(home_.Row().holder, "a.1") << "that life ends, and with it what it held";
-  home_.dead["a.1"] = true;
   a_.Claim(3);
-  GoOn(seconds(6));
+  GoOn(seconds(1));
   EXPECT_THAT(a_.Running(), ElementsAre(3));
   EXPECT_EQ(home_.Row().holder, "a.2");
+}
+
+TEST_F(FormerLifeTest, WhatHasEndedFreesItsPermitThoughThatLifeGoesOn) {
+  a_.Settle();
+  a_.Go(milliseconds(20));
+  EXPECT_EQ(home_.Row().holder, "") << "while it beats nobody could take it over";
+  b_.Claim(2);
+  b_.Go(seconds(1));
+  EXPECT_THAT(b_.Running(), ElementsAre(2));
+}
+
+TEST_F(FormerLifeTest, WhatItHeldForNoTaskIsFreedBesideWhatRunsByIt) {
+  Limit(2);
+  a_.Claim(2);
+  GoOn(seconds(1));
+  ASSERT_EQ(home_.Row(2).holder, "a.2");
+  const AttemptPtr second = a_.running.back();
+  a_.running.pop_back();
+  a_.permits.Ended(*second);
+  a_.port.life = std::make_shared<Lease>("a.3", kLease, clock_.Now());
+  GoOn(seconds(1));
+  EXPECT_EQ(home_.Row(2).holder, "");
+  EXPECT_EQ(home_.Row(1).holder, "a.1");
+  EXPECT_FALSE(IsStopped());
+}
+
+TEST_F(FormerLifeTest, WhatRunsByItLeavesRoomForAClaimByAnotherPermit) {
+  Limit(2);
+  const auto policy = a_.permits.PolicyOf("mail");
+  EXPECT_EQ(policy->ClaimRoom(clock_.Now(), 0), 0U);
+  a_.Go(milliseconds(50));
+  EXPECT_EQ(home_.Row(2).holder, "a.2");
+  EXPECT_EQ(policy->ClaimRoom(clock_.Now(), 0), 1U);
+}
+
+TEST_F(FormerLifeTest, AFreeThatFailsOrIsLostIsSentAgain) {
+  a_.port.away = ErrorCode::Unavailable;
+  a_.Settle();
+  GoOn(seconds(1));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  a_.port.away.reset();
+  a_.port.loses = [] { return false; };
+  GoOn(seconds(2));
+  EXPECT_EQ(home_.Row().holder, "");
+  a_.Claim(2);
+  GoOn(seconds(1));
+  ASSERT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+}
+
+TEST_F(FormerLifeTest, NothingIsSentInTheNameOfALifeThatIsOver) {
+  former_->MarkDead();
+  a_.Go(milliseconds(20));
+  a_.Settle();
+  a_.Go(seconds(8));
+  EXPECT_EQ(home_.Row().holder, "a.1") << "whoever marks it dead sees to its rows";
+}
+
+TEST_F(PermitsTest, WhatAFormerLifeAskedForAndIsGivenLateIsFreed) {
+  a_.port.loses = [] { return false; };
+  a_.Claim(1);
+  a_.Go(milliseconds(10));
+  a_.port.life = std::make_shared<Lease>("a.2", kLease, clock_.Now());
+  ASSERT_THAT(a_.port.LandLate(), ElementsAre(true));
+  a_.Go(seconds(8));
+  EXPECT_NE(home_.Row().holder, "a.1");
 }
 
 TEST_F(FormerLifeTest, WhatRunsIsStoppedOnceThatLifeIsLateOrOver) {

@@ -122,6 +122,8 @@ class LiveWorkerTest : public WorkerFixture {
   std::atomic<int> quick_runs_{0};
   std::atomic<int> slow_now_{0};
   std::atomic<int> slow_most_{0};
+  std::atomic<int> started_{0};   // of those that end in the order in which they begin,
+  std::atomic<int> released_{0};  // and how many of them may
   std::atomic<bool> release_{false};
 };
 
@@ -190,6 +192,38 @@ TEST_F(LiveWorkerTest, WhatHoldsAPermitGoesOnWhileTheHomeOfThatIsOpenedAnew) {
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 2; }));
   EXPECT_EQ(Succeeded(other), 1u);
+}
+
+// Of two permits of the former life one is used up; the other's task may run for a day.
+TEST_F(LiveWorkerTest, APermitOfAHomeThatWasOpenedAnewIsFreeOnceItsTaskHasEnded) {
+  plugins_.behaviours["in_turn"] = [this](auto tasks, auto&) {
+    const int number = ++started_;
+    while (released_ < number && !release_) std::this_thread::yield();
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["in_turn"].limit = LimitConfig{.concurrency = 2};
+  config_.handlers["in_turn"].concurrency = 3;
+  config_.engine.stop_timeout = milliseconds(500);
+  const auto second = NewStore();
+  control_.shards.Set({{"main", main_}, {"second", second}});
+  const auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().permit_home.empty(); }));
+  const bool at_main = worker->Status().permit_home == "main";
+  ScratchStore& other = at_main ? *second : *main_;
+  SubmitTo(other, "in_turn");
+  SubmitTo(other, "in_turn");
+  ASSERT_TRUE(Eventually(*worker, [&] { return started_ == 2; }));
+  control_.shards.Set(
+      {{"main", at_main ? std::make_shared<OpenedAnew>(main_) : std::shared_ptr<Store>(main_)},
+       {"second", at_main ? std::shared_ptr<Store>(second) : std::make_shared<OpenedAnew>(second)}});
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 3; }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().permits.at(0).held == 0; }));
+  SubmitTo(other, "in_turn");
+  released_ = 1;
+  ASSERT_TRUE(Eventually(*worker, [&] { return started_ == 3; }));
+  EXPECT_EQ(worker->Status().shards.size(), 3u) << "the former life holds the permit of what runs yet";
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(other) == 3; }));
 }
 
 TEST_F(LiveWorkerTest, AWorkerWithNothingInHandEndsInTimeThoughADatabaseIsFrozen) {
