@@ -135,6 +135,10 @@ class PermitBook {
     bool make = false;
   };
 
+  // Between two looks at permits that others hold, while nothing moves.
+  static constexpr Micros kSeldomest = std::chrono::milliseconds(400);
+  // A permit without a task is kept so long after one: there may be another at hand.
+  static constexpr Micros kForTheNext = std::chrono::milliseconds(50);
   static constexpr std::uint32_t kLast = std::numeric_limits<std::uint32_t>::max();
   auto HeldOf(const std::string& type) {
     return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));

@@ -272,15 +272,14 @@ void StatusReader::ReadShards(StatusFacts& facts) {
   };
   for_each([](Job& job) { return job.look->GlanceAtBatches(job.glance); });
   choose();
-  // Another shard may have the row of what has none here, and have shown others.
-  std::set<std::string> without;
+  std::set<std::string> without;  // here; another shard may have the row, and have shown others
   for (const Job& job : jobs) {
     for (const BatchGlance::Seen& one : job.glance.batches) {
       if (!one.state) without.insert(one.name);
     }
   }
-  const std::vector<std::string> plain(without.begin(), without.end());
-  if (!plain.empty() && jobs.size() > 1) {
+  if (!without.empty() && jobs.size() > 1) {
+    const std::vector<std::string> plain(without.begin(), without.end());
     for_each([&](Job& job) { return job.look->FindBatches(plain, job.glance); });
     choose();
   }
