@@ -49,10 +49,7 @@ std::string PartsText(const std::vector<BatchPart>& parts) {
 BatchRecord RecordOf(const Row& row) {
   BatchRecord record;
   record.name = row.Text(1);
-  const std::string state = row.Text(2);
-  record.state = state == "ended"    ? BatchState::Ended
-                 : state == "closed" ? BatchState::Closed
-                                     : BatchState::Open;
+  record.state = BatchStateOf(row.Text(2));
   record.stays_open = row.Number(3) != 0;
   record.parts = ParseParts(row.Text(4));
   record.table = ParseTableName(row.Text(5)).value_or(kDefaultTable);
@@ -270,6 +267,10 @@ Result<std::vector<BatchRow>> SqlBatchStore::Still(const TableName& table, const
 }
 
 }  // namespace
+
+BatchState BatchStateOf(std::string_view text) {
+  return text == "ended" ? BatchState::Ended : text == "closed" ? BatchState::Closed : BatchState::Open;
+}
 
 Result<bool> Announce(Connection& db, const std::string& batch, const BatchPart& part, std::int64_t rows) {
   std::optional<BatchRecord> found;

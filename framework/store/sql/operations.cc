@@ -422,17 +422,12 @@ Result<std::vector<TaskTotals>> SqlTaskOperations::TypeTotals(std::span<const st
 // those without a row the counters know, by the first of them.
 Result<BatchGlance> SqlTaskOperations::GlanceAtBatches(std::size_t limit) {
   constexpr std::uint64_t kMost = 10'000;
-  const auto state_of = [](const std::string& text) {
-    return text == ToString(BatchState::Ended)    ? BatchState::Ended
-           : text == ToString(BatchState::Closed) ? BatchState::Closed
-                                                  : BatchState::Open;
-  };
   BatchGlance glance;
   BOOST_OUTCOME_TRYV(
       db_.Query("SELECT name,state,created_at FROM millrace_batches ORDER BY CASE WHEN state='ended' THEN 1 "
                 "ELSE 0 END,created_at DESC,name LIMIT ?",
                 {std::uint64_t{limit}}, [&](const Row& row) {
-                  glance.batches.push_back({row.Text(1), state_of(row.Text(2)), row.Time(3)});
+                  glance.batches.push_back({row.Text(1), BatchStateOf(row.Text(2)), row.Time(3)});
                 }));
   BOOST_OUTCOME_TRYV(db_.Query("SELECT COUNT(*) FROM (SELECT 1 FROM millrace_batches LIMIT ?) AS counted",
                                {kMost}, [&](const Row& row) { glance.all = row.Number(1); }));

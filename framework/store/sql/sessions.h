@@ -24,6 +24,8 @@ std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection)
 std::unique_ptr<BatchStore> OpenBatches(std::unique_ptr<Connection> connection);
 std::unique_ptr<PermitStore> OpenPermits(std::unique_ptr<Connection> connection, Claimers& claimers);
 
+// As a row of millrace_batches says it.
+BatchState BatchStateOf(std::string_view text);
 // As BatchStore::Announce, in a transaction that is open.
 Result<bool> Announce(Connection& db, const std::string& batch, const BatchPart& part, std::int64_t rows);
 // The row of a fan-out, in the transaction of its firing; nothing where the same firing has one already.
