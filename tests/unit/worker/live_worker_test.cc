@@ -94,6 +94,14 @@ class LiveWorkerTest : public WorkerFixture {
   ~LiveWorkerTest() override { release_ = true; }
 
   std::shared_ptr<ScratchStore> NewStore() { return std::make_shared<ScratchStore>(clock_); }
+  // The entry of the permits' home changes, and that of the other shard does not.
+  void OpenHomeAnew(bool at_main, const std::shared_ptr<ScratchStore>& second) {
+    std::shared_ptr<Store> main = main_;
+    std::shared_ptr<Store> other = second;
+    std::shared_ptr<Store>& home = at_main ? main : other;
+    home = std::make_shared<OpenedAnew>(home);
+    control_.shards.Set({{"main", main}, {"second", other}});
+  }
 
   static std::size_t CountIn(ScratchStore& store, TaskState state) {
     return static_cast<std::size_t>(
@@ -180,11 +188,7 @@ TEST_F(LiveWorkerTest, WhatHoldsAPermitGoesOnWhileTheHomeOfThatIsOpenedAnew) {
   ScratchStore& other = at_main ? *second : *main_;
   SubmitTo(other, "slow");
   ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
-  if (at_main) {
-    control_.shards.Set({{"main", std::make_shared<OpenedAnew>(main_)}, {"second", second}});
-  } else {
-    control_.shards.Set({{"main", main_}, {"second", std::make_shared<OpenedAnew>(second)}});
-  }
+  OpenHomeAnew(at_main, second);
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 3; }));
   worker->WaitFor(milliseconds(1500));
   EXPECT_EQ(worker->Status().shards.size(), 3u);
@@ -213,9 +217,7 @@ TEST_F(LiveWorkerTest, APermitOfAHomeThatWasOpenedAnewIsFreeOnceItsTaskHasEnded)
   SubmitTo(other, "in_turn");
   SubmitTo(other, "in_turn");
   ASSERT_TRUE(Eventually(*worker, [&] { return started_ == 2; }));
-  control_.shards.Set(
-      {{"main", at_main ? std::make_shared<OpenedAnew>(main_) : std::shared_ptr<Store>(main_)},
-       {"second", at_main ? std::shared_ptr<Store>(second) : std::make_shared<OpenedAnew>(second)}});
+  OpenHomeAnew(at_main, second);
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 3; }));
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().permits.at(0).held == 0; }));
   SubmitTo(other, "in_turn");
