@@ -157,8 +157,12 @@ void MillSet::Rung(const ShardRing& ring) const {
   if (mill) mill->Rung(ring.ring);
 }
 
-void MillSet::End() {
+void MillSet::RequestEnd() {
   for (const MillPtr& mill : All()) mill->RequestEnd();
+}
+
+void MillSet::End() {
+  RequestEnd();
   for (Retired& retired : retired_) retired.ending.Join();
   for (const MillPtr& mill : All()) mill->End();
 }

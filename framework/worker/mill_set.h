@@ -47,6 +47,8 @@ class MillSet {
   std::vector<std::string> PauseNames() const;
   // Somebody rings; for a shard that is not served nothing happens.
   void Rung(const ShardRing& ring) const;
+  // Asks all mills to end, and returns at once.
+  void RequestEnd();
   // Ends all mills; returns when their threads have ended.
   void End();
 

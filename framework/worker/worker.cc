@@ -359,10 +359,14 @@ void Worker::Body::Finish() {
   Publish();
 }
 
+// All are asked before one is waited for: a database that does not answer keeps no other shard from hearing
+// that this worker signs off.
 void Worker::Body::JoinAll() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
   if (rings_) rings_->Stop();
+  permits_->RequestStop();
+  mills_->RequestEnd();
   config_->Stop();
   permits_->Stop();
   mills_->End();

@@ -74,6 +74,23 @@ class Frozen final : public OpenedAnew {
   Signal thaws_;
 };
 
+// In it nobody hears of permits until the test says so.
+class FrozenPermits final : public OpenedAnew {
+ public:
+  using OpenedAnew::OpenedAnew;
+  std::unique_ptr<PermitStore> OpenPermits() override {
+    asked_ = true;
+    thaws_.WaitFor(seconds(60));
+    return OpenedAnew::OpenPermits();
+  }
+  bool WasAsked() const { return asked_; }
+  void Thaw() { thaws_.Notify(); }
+
+ private:
+  std::atomic<bool> asked_{false};
+  Signal thaws_;
+};
+
 class LiveWorkerTest : public WorkerFixture {
  protected:
   LiveWorkerTest() {
@@ -237,6 +254,23 @@ TEST_F(LiveWorkerTest, AWorkerWithNothingInHandEndsInTimeThoughADatabaseIsFrozen
   worker->Stop();
   EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
   EXPECT_TRUE(worker->LeftThreads()) << "whoever ends the process does not wait for them";
+  frozen->Thaw();
+  EXPECT_TRUE(Eventually(*worker, [&] { return !worker->LeftThreads(); }));
+}
+
+TEST_F(LiveWorkerTest, ADatabaseThatIsFrozenKeepsNoOtherFromHearingThatTheWorkerSignsOff) {
+  config_.engine.stop_timeout = seconds(1);
+  config_.handlers["quick"].limit = LimitConfig{.concurrency = 1};
+  const auto frozen = std::make_shared<FrozenPermits>(main_);
+  const auto second = NewStore();
+  control_.shards.Set({{"main", frozen}, {"second", second}});
+  const auto worker = Start(false);
+  const auto lives = [&] { return second->OpenIncarnations()->Peers()->size(); };
+  ASSERT_TRUE(Eventually(*worker, [&] { return frozen->WasAsked() && lives() == 1; }));
+  worker->Stop();
+  EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
+  EXPECT_TRUE(worker->LeftThreads()) << "the one that asks for permits";
+  EXPECT_EQ(lives(), 0u);
   frozen->Thaw();
   EXPECT_TRUE(Eventually(*worker, [&] { return !worker->LeftThreads(); }));
 }
