@@ -61,7 +61,7 @@ void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, Micros took) 
   Slot judged = InWindow(now);
   Micros within = rules_.window;
   if (judged.calls < rules_.minimum) {
-    if (last_.size() < rules_.minimum) return;
+    if (last_.size() < MostLast()) return;
     judged = OfLast(now);
     const Micros span = now - last_.front().at + last_.front().took;
     within = std::max<Micros>(within, std::chrono::ceil<std::chrono::seconds>(span));
@@ -93,7 +93,7 @@ void Breaker::Count(const Call& call) {
   ++slot.calls;
   if (call.failed) ++slot.failed;
   last_.push_back(call);
-  while (last_.size() > std::min<std::size_t>(rules_.minimum, kMostLast)) last_.pop_front();
+  while (last_.size() > MostLast()) last_.pop_front();
 }
 
 Micros Breaker::TookOfLast() const {
@@ -102,7 +102,7 @@ Micros Breaker::TookOfLast() const {
 }
 
 Breaker::Slot Breaker::OfLast(BootTime now) const {
-  if (last_.size() < std::min<std::size_t>(rules_.minimum, kMostLast)) return {};
+  if (last_.size() < MostLast()) return {};
   const Micros wide = std::min(std::max(kWindows * rules_.window, TookOfLast()), kLongestWindow);
   const Micros within = std::max(rules_.window, wide);
   if (now - last_.front().at > within) return {};

@@ -15,14 +15,14 @@
 //
 // A worker's own calls may be few: others have their share of them, a limit holds them back, or each hangs
 // until its time is over, so a window may pass before `minimum` of them have ended. Where it holds fewer, the
-// last `minimum` calls are judged, if they ended within kWindows windows, or within as long as they took
-// together, one after another (kLongestWindow at most).
+// last `minimum` calls (kMostLast at most) are judged, if they ended within kWindows windows, or within as
+// long as they took together, one after another (kLongestWindow at most).
 //
 // Charged are failures of calls that began while it was closed, and has not opened since. So a probe is
-// never charged, and neither is a call that was under way when it opened. And while so large a share of the
-// last `minimum` calls has failed, though what went well before keeps the window's share below, no task is
-// charged that has failed before: so with a ladder of seconds, too, a partner's breakdown costs each task one
-// failure at most.
+// never charged, and neither is a call that was under way when it opened. And while so large a share of those
+// last calls has failed, though what went well before keeps the window's share below, no task is charged that
+// has failed before: so with a ladder of seconds, too, a partner's breakdown costs each task one failure at
+// most.
 //
 // In a cluster there is one state and one turn at probing: whoever opens it says so to all, and a worker
 // probes when the turn is its own (`Follow`). Without word of a cluster each worker has its own.
@@ -179,9 +179,10 @@ class Breaker {
 
   // It probes when it is time, without asking for a turn: there is no cluster, or none that knows yet.
   bool ByItself() const { return alone_ || opening_ == 0; }
+  std::size_t MostLast() const { return std::min<std::size_t>(rules_.minimum, kMostLast); }
   void Count(const Call& call);
   Micros TookOfLast() const;
-  // Of the last `minimum` calls, where they are recent enough to be judged; else none.
+  // Of the last calls, where they are as many as are judged and recent enough for it; else none.
   Slot OfLast(BootTime now) const;
   // So large a share of them has failed.
   bool TooMany(const Slot& calls) const {
@@ -196,7 +197,7 @@ class Breaker {
 
   BreakerRules rules_;
   std::array<Slot, kSlots> slots_{};
-  std::deque<Call> last_;  // `minimum` calls; kMostLast at most, which are then too few to open it
+  std::deque<Call> last_;  // MostLast at most
   BreakerHand hand_ = BreakerHand::Auto;
   bool open_ = false;  // always so where it is open by hand
   std::uint32_t era_ = 1;

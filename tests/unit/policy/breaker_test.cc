@@ -114,6 +114,18 @@ TEST_F(BreakerTest, AWorkerWhoseShareOfTheCallsIsSmallJudgesTheLastOfThem) {
   EXPECT_TRUE(IsOpen(breaker)) << "two in each window";
 }
 
+TEST_F(BreakerTest, AMinimumAboveAllThatItRemembersIsMetByThose) {
+  BreakerRules rules = Rules();
+  rules.minimum = 2000;
+  Breaker breaker(rules);
+  Call(breaker, CallSays::Failed, 999);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_));
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.View(now_).why, "1000 of 1000 calls failed within 10s");
+}
+
 TEST_F(BreakerTest, CallsThatAreFarApartAreNotJudgedHoweverManyHaveFailed) {
   Breaker breaker(Rules());
   for (int i = 0; i < 50; ++i) {
