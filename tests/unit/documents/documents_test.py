@@ -1,4 +1,4 @@
-"""Every path that a document names exists: a file that moves takes its mentions along."""
+"""Every path that a document names exists: a file that moves takes its mentions along. And every table is whole."""
 import os
 import pathlib
 import re
@@ -9,6 +9,7 @@ TOPS = "framework|coordinator|handlers|tests|scripts|conf"
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
+DELIMITERS = re.compile(r"\|(?:\s*:?-+:?\s*\|)+\s*")
 PATH = re.compile(rf"(?:\.\./)*(?:{TOPS})/[\w./-]*|(?:{TOPS})/")
 
 
@@ -18,11 +19,20 @@ def named(text):
     return LINK.findall(text) + [code for code in CODE.findall(text) if PATH.fullmatch(code)]
 
 
+def torn(text):
+    """The first lines of tables that are none, for want of a delimiter row below: what an empty line has cut off."""
+    blocks = [block.splitlines() for block in re.findall(r"^(?:\|.*\n)+", FENCE.sub("", text), re.MULTILINE)]
+    return [block[0] for block in blocks if len(block) < 2 or not DELIMITERS.fullmatch(block[1])]
+
+
+def documents(root):
+    return [file for top in ("", *TOPS.split("|")) for file in (root / top).glob("**/*.md" if top else "*.md")]
+
+
 def missing(root):
     """`document: path` for each path that is neither below the document's folder nor below the root."""
-    documents = [file for top in ("", *TOPS.split("|")) for file in (root / top).glob("**/*.md" if top else "*.md")]
     return sorted(f"{document.relative_to(root)}: {path}"
-                  for document in documents for path in named(document.read_text())
+                  for document in documents(root) for path in named(document.read_text())
                   if not (root / path).exists() and not (document.parent / path).exists())
 
 
@@ -32,11 +42,19 @@ class TheDocuments(unittest.TestCase):
     def test_name_paths_that_exist(self):
         self.assertEqual([], missing(self.root))
 
+    def test_have_whole_tables(self):
+        self.assertEqual({}, {str(document.relative_to(self.root)): lines for document in documents(self.root)
+                              if (lines := torn(document.read_text()))})
+
     def test_the_map_is_read(self):
         self.assertGreater(len(named((self.root / "CONTRIBUTING.md").read_text())), 60)
 
 
 class TheCheck(unittest.TestCase):
+    def test_finds_a_table_that_is_cut_in_two(self):
+        self.assertEqual([], torn("| a | b |\n|---|:-:|\n| 1 | 2 |\n```\n| drawn |\n```\n"))
+        self.assertEqual(["| 2 |"], torn("| a |\n|---|\n| 1 |\n\n| 2 |\n| 3 |\n"))
+
     def test_finds_what_is_gone_and_lets_the_rest_pass(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
