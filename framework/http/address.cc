@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "framework/base/escape.h"
 
@@ -40,6 +41,13 @@ bool IsLoopbackAddress(std::string_view host) {
   return !bad && address.is_loopback();
 }
 
+// As two are compared.
+std::string PlainName(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
 Failure WrongAddress(std::string_view text) {
   return Fail(ErrorCode::Invalid,
               "'" + Escape(text.substr(0, kLongestHost)) +
@@ -70,7 +78,7 @@ std::string ToText(const HttpAddress& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-bool NamesThisMachine(std::string_view host_header) {
+bool NamesThisMachine(std::string_view host_header, std::string_view own_name) {
   std::string host(host_header);
   if (host.starts_with('[')) {
     const auto end = host.find(']');
@@ -84,8 +92,8 @@ bool NamesThisMachine(std::string_view host_header) {
     if (!ReadPort(std::string_view(host).substr(colon + 1))) return false;
     host.resize(colon);
   }
-  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (host.ends_with('.')) host.pop_back();
+  host = PlainName(std::move(host));
+  if (!host.empty() && host == PlainName(std::string(own_name))) return true;
   return host == "localhost" || host.ends_with(".localhost") || IsLoopbackAddress(host);
 }
 

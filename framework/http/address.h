@@ -21,8 +21,8 @@ Result<HttpAddress> ParseHttpAddress(std::string_view text);
 std::string ToText(const HttpAddress& address);
 
 // Whether a Host header names this machine alone: `localhost` and what ends in `.localhost`, 127.0.0.0/8,
-// ::1, each with a port or without. A page of another site that has its name point to 127.0.0.1 (DNS
-// rebinding) sends its own name.
-bool NamesThisMachine(std::string_view host_header);
+// ::1, and the name that it was told to listen on, each with a port or without. A page of another site that
+// has its name point to 127.0.0.1 (DNS rebinding) sends its own name.
+bool NamesThisMachine(std::string_view host_header, std::string_view own_name = {});
 
 }  // namespace millrace::engine

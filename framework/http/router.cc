@@ -25,7 +25,7 @@ HttpResponse PlainRefusal(unsigned status, const std::string& what) {
 
 HttpResponse Router::Answer(const HttpRequest& request) const {
   if (!request.path.starts_with('/')) return PlainRefusal(400, "a path is asked for, such as /healthz");
-  if (rules_.this_machine_alone && request.host && !NamesThisMachine(*request.host)) {
+  if (rules_.this_machine_alone && request.host && !NamesThisMachine(*request.host, rules_.own_name)) {
     return PlainRefusal(421, "this server answers for this machine alone, not for another host's name");
   }
   std::string allowed;

@@ -15,6 +15,7 @@ class Router {
   struct Rules {
     bool this_machine_alone = true;     // it listens on loopback: a Host that names anything else is refused
     std::optional<Tokens> tokens = {};  // nullopt: whoever reaches it may view, and no more
+    std::string own_name = {};          // it was told to listen on, and may be asked by
   };
 
   Router(std::vector<HttpRoute> routes, Rules rules) : routes_(std::move(routes)), rules_(std::move(rules)) {}

@@ -302,7 +302,8 @@ class HttpServer::Body {
     BOOST_OUTCOME_TRYV(ListenAt(acceptor_, endpoint, ToText(address)));
     address.port = acceptor_.local_endpoint().port();
     url_ = (tls_ ? "https://" : "http://") + ToText(address);
-    router_.emplace(std::move(options_.routes), Router::Rules{!open_, std::move(options_.tokens)});
+    router_.emplace(std::move(options_.routes),
+                    Router::Rules{!open_, std::move(options_.tokens), address.host});
     Accept();
     return thread_.Start("http", [this] { context_.run(); });
   }

@@ -28,7 +28,7 @@ std::vector<HttpRoute> Pages() {
 
 HttpRequest Get(const std::string& path) { return {.method = "GET", .path = path, .host = "localhost"}; }
 
-Router::Rules WithTokens() { return {true, *Tokens::Parse(kViewer, "tokens")}; }
+Router::Rules WithTokens() { return {.tokens = *Tokens::Parse(kViewer, "tokens")}; }
 
 TEST(RouterTest, ARouteAnswersItsPath) {
   const Router router(Pages(), {});
@@ -61,6 +61,19 @@ TEST(RouterTest, AForeignHostIsNotAnsweredOnLoopback) {
   request.host = "evil.example:9470";
   EXPECT_EQ(Router(Pages(), {}).Answer(request).status, 421U);
   EXPECT_EQ(Router(Pages(), {.this_machine_alone = false}).Answer(request).status, 200U);
+}
+
+TEST(RouterTest, TheNameThatItListensOnIsItsOwn) {
+  const Router router(Pages(), {.own_name = "MyHost"});
+  HttpRequest request = Get("/open");
+  for (const char* host : {"myhost", "myhost:1", "MYHOST.:9470", "localhost:1"}) {
+    request.host = host;
+    EXPECT_EQ(router.Answer(request).status, 200U) << host;
+  }
+  for (const char* host : {"evil.example", "myhost.evil.example", "amyhost", "myhost:x", ""}) {
+    request.host = host;
+    EXPECT_EQ(router.Answer(request).status, 421U) << host;
+  }
 }
 
 TEST(RouterTest, WithoutTokensWhoeverReachesItMayViewAndNoMore) {
