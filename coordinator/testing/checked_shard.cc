@@ -1,6 +1,14 @@
 #include "coordinator/testing/checked_shard.h"
 
 namespace millrace::engine {
+namespace {
+
+// An attempt that runs, or none.
+bool SameRun(const CompactRow& a, const CompactRow& b) {
+  return a.state == b.state && a.attempt == b.attempt && a.claimed_by == b.claimed_by;
+}
+
+}  // namespace
 
 struct CheckedShard::Copy {
   CompactShard::State rows;
@@ -16,16 +24,7 @@ void CheckedShard::GoBack(const Copy& copy) {
   for (const auto& [id, life] : shard_.state().lives) {
     if (!copy.rows.lives.contains(id)) lost_.insert(id);
   }
-  for (const CompactTable& table : copy.rows.tables) {
-    for (const std::uint64_t id : table.open) {
-      const TaskKey key{table.name, id};
-      const CompactRow& before = table.rows[id - 1];
-      const CompactRow& after = *shard_.Find(key);
-      if (before.state == TaskState::Running &&
-          (after.state != before.state || after.attempt != before.attempt))
-        unsettled_.insert(key);
-    }
-  }
+  for (std::size_t i = 0; i < copy.rows.tables.size(); ++i) NoteLost(shard_.tables()[i], copy.rows.tables[i]);
   for (const auto& [name, entry] : shard_.state().keys.entries()) {
     const auto kept = copy.rows.keys.entries().find(name);
     if (kept == copy.rows.keys.entries().end() || kept->second.task != entry.task)
@@ -35,6 +34,20 @@ void CheckedShard::GoBack(const Copy& copy) {
   shard_.Restore(copy.rows);
   settled_ = copy.settled;
   effects_ = copy.effects;
+}
+
+void CheckedShard::NoteLost(const CompactTable& now, const CompactTable& kept) {
+  for (const std::uint64_t id : kept.open) {
+    const CompactRow& before = kept.rows[id - 1];
+    if (before.state == TaskState::Running && !SameRun(before, now.rows[id - 1]))
+      unsettled_.insert({now.name, id});
+  }
+  for (const std::uint64_t id : now.open) {
+    const CompactRow& row = now.rows[id - 1];
+    const bool kept_too = id <= kept.rows.size() && SameRun(kept.rows[id - 1], row);
+    if (row.state == TaskState::Running && !kept_too)
+      unclaimed_.insert({{now.name, id}, row.attempt, row.claimed_by});
+  }
 }
 
 std::string CheckedShard::NameOf(const Settlement& settlement) const {

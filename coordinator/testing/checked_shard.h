@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,10 @@ class CheckedShard {
     const CompactRow* row = shard_.Find(task);
     return unsettled_.contains(task) && row->state == TaskState::Running && shard_.IsAlive(row->claimed_by);
   }
+  // Whether a failover has lost the claim of this attempt: another may have the task beside it.
+  bool LostClaim(const TaskKey& task, std::uint32_t attempt, const std::string& life) const {
+    return unclaimed_.contains({task, attempt, life});
+  }
   // No row runs under the life.
   void CheckNothingRuns(const std::string& incarnation) const;
 
@@ -81,6 +86,9 @@ class CheckedShard {
   std::size_t MarkedDead() const { return marked_dead_; }
 
  private:
+  using AttemptOf = std::tuple<TaskKey, std::uint32_t, std::string>;  // a task, a number, and a life
+
+  void NoteLost(const CompactTable& now, const CompactTable& kept);
   void CheckHolders(const std::vector<KeyVerdict>& verdicts) const;
   std::string NameOf(const TaskKey& key) const { return "task " + name_ + "/" + ToString(key); }
   std::string NameOf(const Settlement& settlement) const;
@@ -99,7 +107,8 @@ class CheckedShard {
   std::set<std::string> lost_;                                 // lives of which a failover knows nothing
   std::set<std::pair<CompactLedger::Name, TaskKey>> keyless_;  // see CheckKey
   BootTime failed_over_{};
-  std::set<TaskKey> unsettled_;  // tasks whose settle a failover has lost
+  std::set<TaskKey> unsettled_;    // tasks whose settle a failover has lost
+  std::set<AttemptOf> unclaimed_;  // whose claim one has lost
   std::size_t rescued_ = 0;
   std::size_t refused_ = 0;
   std::size_t marked_dead_ = 0;

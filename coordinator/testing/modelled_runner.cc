@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/mill/attempts.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/mill/permits.h"
 #include "framework/mill/starts.h"
@@ -144,6 +145,10 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
 void ModelledRunner::Run(Place& place, const Queued& queued) {
   const AttemptPtr& attempt = queued.attempt;
   attempt->started.store(true);
+  if (parts_.model.forgets_in_flight) {
+    const TaskKey& key = attempt->task.key;
+    static_cast<Attempts&>(*attempt->host).in_flight().Leave(key.table, std::array{key.id});
+  }
   const auto longest = static_cast<std::uint64_t>(parts_.model.longest_run.count());
   const Micros took(static_cast<std::int64_t>(parts_.timeline.random().Below(longest)));
   place.busy_until = parts_.timeline.Now() + took;

@@ -28,6 +28,7 @@ struct HandlerModel {
   bool snooze_commits = false;       // a planted bug: so does a snooze's SQL
   bool charges_failures = false;     // another: a failure is charged whatever the breaker says
   bool frees_before_settle = false;  // another: a permit is free once the handler has returned
+  bool forgets_in_flight = false;    // another: what starts is in flight no more
 };
 
 // Not thread-safe.

@@ -37,6 +37,7 @@ enum class PlantedBug {
   PermitWithoutDeadCheck,   // who takes a permit may be marked dead
   LimitUndivided,           // each worker has the whole of a rate
   HoursUnheeded,            // tasks start outside their hours
+  ForgetsInFlight,          // what a thread starts leaves the in-flight set
 };
 
 struct PlantedBugName {
@@ -67,6 +68,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::PermitWithoutDeadCheck, "permit-without-dead-check"},
     PlantedBugName{PlantedBug::LimitUndivided, "limit-undivided"},
     PlantedBugName{PlantedBug::HoursUnheeded, "hours-unheeded"},
+    PlantedBugName{PlantedBug::ForgetsInFlight, "forgets-in-flight"},
 };
 
 // One that any machine may have, and not only the leader.

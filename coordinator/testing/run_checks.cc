@@ -30,9 +30,25 @@ std::uint64_t RunChecks::Began(Run run) {
   std::erase_if(runs_, [this](const auto& entry) { return entry.second.returned && !Holds(entry.second); });
   const std::uint64_t id = ++last_;
   const Run& mine = (runs_[id] = {std::move(run)}).run;
+  CheckAlone(mine);
   if (mine.limit.concurrency > 0) CheckAtOnce(mine);
   if (mine.limit.rate > 0) CheckRate(mine);
   return id;
+}
+
+void RunChecks::CheckAlone(const Run& mine) {
+  const CheckedShard& shard = databases_.at(mine.shard).checked();
+  const auto lost = [&](const Run& run) { return shard.LostClaim(run.task, run.attempt, run.life); };
+  for (const auto& [number, other] : runs_) {
+    const Run& run = other.run;
+    if (&run == &mine || run.task.id != mine.task.id || run.shard != mine.shard || run.task != mine.task)
+      continue;
+    if (other.returned || other.given_up || !shard.shard().IsAlive(run.life)) continue;
+    if (lost(run) || lost(mine)) continue;
+    journal_.Violation("attempt " + std::to_string(mine.attempt) + " of task " + ToString(mine.task) +
+                       " of shard " + std::to_string(mine.shard) + " begins at " + mine.process->name +
+                       " beside attempt " + std::to_string(run.attempt) + " at " + run.process->name);
+  }
 }
 
 void RunChecks::CheckAtOnce(const Run& mine) {

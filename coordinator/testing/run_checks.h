@@ -33,10 +33,12 @@ class RunChecks {
   RunChecks(const Timeline& timeline, const std::deque<ModelledDatabase>& databases, Journal& journal)
       : timeline_(timeline), databases_(databases), journal_(journal) {}
 
-  // Never more at once than the limit says, in the whole cluster, nor more in ten seconds than its rate lets
-  // start. What is documented to overlap is counted apart: a process that was stopped, before its watch has
-  // looked at the clock again; a handler that does not heed its stop, or whose thread is held up beyond the
-  // end of the life that holds its permit; what a failover of a database has forgotten.
+  // No task runs beside itself, but for a life that was marked dead, a handler that was given up, and what a
+  // failover has forgotten. Never more at once than the limit says, in the whole cluster, nor more in ten
+  // seconds than its rate lets start. What is documented to overlap is counted apart: a process that was
+  // stopped, before its watch has looked at the clock again; a handler that does not heed its stop, or whose
+  // thread is held up beyond the end of the life that holds its permit; what a failover of a database has
+  // forgotten.
   std::uint64_t Began(Run run);
   void Returned(std::uint64_t run);
   // It has ended, and its handler has not.
@@ -59,6 +61,7 @@ class RunChecks {
     bool given_up = false;
   };
 
+  void CheckAlone(const Run& mine);
   void CheckAtOnce(const Run& mine);
   void CheckRate(const Run& mine);
   // Its handler runs, or its settle is not known: nobody else may have its permit.

@@ -137,6 +137,7 @@ MillSettings MillFor(PlantedBug bug, std::uint64_t seed) {
   settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
   settings.bugs.never_ages = bug == PlantedBug::AgingNeverRises;
   settings.bugs.limits_undivided = bug == PlantedBug::LimitUndivided;
+  settings.handlers.forgets_in_flight = bug == PlantedBug::ForgetsInFlight;
   settings.bugs.hours_unheeded = bug == PlantedBug::HoursUnheeded;
   return settings;
 }

@@ -55,6 +55,11 @@ TEST_F(SimulationTest, AKeyThatIsEnteredWithoutALockIsFoundForThat) {
   EXPECT_NE(report.violation.find("is told to be a duplicate"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, ATaskThatRunsBesideItselfIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::ForgetsInFlight, 30);
+  EXPECT_NE(report.violation.find("beside attempt"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, APermitThatIsFreeBeforeTheSettleIsFoundForThat) {
   const SimulationReport report = FirstFound(PlantedBug::PermitBeforeSettle, 30);
   EXPECT_NE(report.violation.find("(not settled)"), std::string::npos) << report.violation;
