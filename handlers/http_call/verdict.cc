@@ -19,7 +19,8 @@ bool MayPass(long status) {
   return status == 408 || status == 425 || status == 429 || status >= 500 || ConcernsLogin(status);
 }
 
-// Seconds, or a date of HTTP.
+// Seconds, or a date of HTTP. None where that is over: a task that is due at once, time and again, is through
+// with its attempts in a moment.
 std::optional<std::int64_t> WaitSeconds(const std::string& retry_after, std::int64_t now) {
   if (retry_after.empty()) return std::nullopt;
   std::int64_t seconds = 0;
@@ -30,7 +31,8 @@ std::optional<std::int64_t> WaitSeconds(const std::string& retry_after, std::int
     if (date < 0) return std::nullopt;
     seconds = date - now;
   }
-  return std::min(std::max<std::int64_t>(seconds, 0), kLongestWait);
+  if (seconds <= 0) return std::nullopt;
+  return std::min(seconds, kLongestWait);
 }
 
 std::string WithBody(std::string text, const std::string& body) {

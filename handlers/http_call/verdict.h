@@ -14,8 +14,8 @@ struct Answer {
 };
 
 // 2xx is done, with the beginning of the body as the result; 401, 403 and 407 (a login that
-// was refused), 408, 425, 429 and 5xx are retry, when Retry-After says so, at that time; every other status
-// is fail: the same request would get the same answer. `now` is Unix time.
+// was refused), 408, 425, 429 and 5xx are retry, where Retry-After names a later time, at that time; every
+// other status is fail: the same request would get the same answer. `now` is Unix time.
 millrace::Outcome Judge(const Answer& answer, std::int64_t now);
 
 }  // namespace http_call

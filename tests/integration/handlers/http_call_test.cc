@@ -88,6 +88,15 @@ TEST_F(HttpCallTest, RetryAfterIsHonoured) {
   EXPECT_EQ(outcome.delay, std::chrono::seconds(7));
 }
 
+// At once would be a counted failure with no pause before the next.
+TEST_F(HttpCallTest, ARetryAfterThatIsOverIsLeftToTheLadder) {
+  for (const char* over : {"/502", "/504"}) {
+    const Outcome outcome = Post(over);
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << over;
+    EXPECT_FALSE(outcome.delay) << over;
+  }
+}
+
 TEST_F(HttpCallTest, ABrokenConnectionIsRetried) {
   EXPECT_EQ(Post("/hangup").error_class, "connection");
   const Outcome nobody = Run("http_call", R"({"url":"http://127.0.0.1:1/"})", "{}");

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 
+RETRY_AFTER = {"/429": "7", "/502": "0", "/504": "Thu, 05 Nov 2009 10:00:00 GMT"}
 lines = threading.Lock()  # requests come at once, and each is a line by itself
 
 
@@ -23,8 +24,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.send_response(int(self.path.strip("/")))
-        if self.path == "/429":
-            self.send_header("Retry-After", "7")
+        if self.path in RETRY_AFTER:
+            self.send_header("Retry-After", RETRY_AFTER[self.path])
         if self.path == "/302":
             self.send_header("Location", "/200")
         answer = b"hello\x00\xff" if self.path == "/201" else b"answer"
