@@ -123,7 +123,8 @@ class CurlTransfer {
 
   CurlTransfer(millrace::Context& context, CurlPool* pool)
       : pool_(pool), handle_(pool == nullptr ? NewCurlHandle() : pool->Take()), context_(context) {
-    Set(CURLOPT_NOSIGNAL, 1L);  // else a time-out would interrupt the whole process
+    Set(CURLOPT_NOSIGNAL, 1L);    // else a time-out would interrupt the whole process
+    Set(CURLOPT_QUICK_EXIT, 1L);  // else the end would wait for a look-up that hangs; it is left to itself
     Set(CURLOPT_ERRORBUFFER, message_);
     Set(CURLOPT_NOPROGRESS, 0L);
     Set(CURLOPT_XFERINFOFUNCTION, &CurlTransfer::OnProgress);

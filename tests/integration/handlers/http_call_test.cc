@@ -1,7 +1,26 @@
+#include <dlfcn.h>
 #include <gmock/gmock.h>
+#include <netdb.h>
+
+#include <chrono>
+#include <semaphore>
 
 #include "tests/integration/handlers/script_server.h"
 #include "tests/unit/handlers/shipped_handler.h"
+
+namespace {
+constexpr std::string_view kNameThatHangs = "hangs.example";
+std::counting_semaphore<> answers(0);  // of the name server, for that name
+}  // namespace
+
+// In place of libc's, for libcurl too.
+extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
+                                                                  const addrinfo* hints, addrinfo** found) {
+  static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (node == nullptr || node != kNameThatHangs) return real(node, service, hints, found);
+  (void)answers.try_acquire_for(std::chrono::seconds(10));
+  return EAI_AGAIN;
+}
 
 namespace millrace::engine {
 namespace {
@@ -114,6 +133,19 @@ TEST_F(HttpCallTest, TheTimeLeftLimitsTheCall) {
 TEST_F(HttpCallTest, AStopEndsTheCall) {
   context_.stop = true;
   EXPECT_EQ(Post("/slow").error_class, "stopped");
+}
+
+TEST_F(HttpCallTest, ALookUpThatHangsIsEndedAsACallIs) {
+  const auto call = [&] {
+    const auto before = std::chrono::steady_clock::now();
+    const Outcome outcome = Run("http_call", R"({"url":"http://hangs.example/","timeout_ms":200})", "{}");
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(5));
+    answers.release();
+    return outcome.error_class;
+  };
+  EXPECT_EQ(call(), "timeout");
+  context_.stop = true;
+  EXPECT_EQ(call(), "stopped");
 }
 
 TEST_F(HttpCallTest, OptionsThatCannotWorkAreRefused) {
