@@ -3,6 +3,8 @@
 #include <millrace/mail_address.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 
 namespace send_mail {
@@ -16,10 +18,21 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
+// As people write it, and not 2e+05.
+std::string NumberText(double value) {
+  char digits[400];  // the smallest has 324 places
+  const bool plain = std::abs(value) < 1e15;
+  const auto end = std::to_chars(digits, digits + sizeof digits, value,
+                                 plain ? std::chars_format::fixed : std::chars_format::general)
+                       .ptr;
+  return {digits, end};
+}
+
 std::string ValueOf(const millrace::Json& params, const std::string& name) {
   const millrace::Json& value = params.At(name);
   if (value.IsText()) return value.AsText();
-  if (value.IsNumber() || value.IsBool()) return value.Dump();
+  if (value.IsInteger() || value.IsBool()) return value.Dump();
+  if (value.IsNumber()) return NumberText(value.AsNumber());
   throw millrace::BadInput("'" + name + "' must be a text or a number, is " + value.KindName());
 }
 

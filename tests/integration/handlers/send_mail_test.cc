@@ -36,6 +36,22 @@ TEST_F(SendMailTest, SendsTheFilledTemplates) {
   EXPECT_THAT(mail, HasSubstr("SGVsbG8gWm/Dqw=="));
 }
 
+TEST_F(SendMailTest, NumbersAreWrittenAsPeopleWriteThem) {
+  const auto subject = [&](const std::string& number) {
+    EXPECT_EQ(Send(R"({"to":"ann@example.org","name":"b","subject":)" + number + "}").kind,
+              OutcomeKind::Done);
+    const std::string mail = server_.NextLine();
+    const std::size_t begin = mail.find("Subject: ") + 9;
+    return mail.substr(begin, mail.find(R"(\r\n)", begin) - begin);
+  };
+  EXPECT_EQ(subject("200000.0"), "200000");
+  EXPECT_EQ(subject("0.0001"), "0.0001");
+  EXPECT_EQ(subject("19.90"), "19.9");
+  EXPECT_EQ(subject("12345678901"), "12345678901");
+  EXPECT_EQ(subject("1e20"), "1e+20");
+  EXPECT_EQ(subject("-5e-324").size(), 327u);
+}
+
 // As where its server is configured for alerts alone, or each task has its own words.
 TEST_F(SendMailTest, WithoutTemplatesTheTaskHasThem) {
   const Outcome outcome = Run(
