@@ -115,15 +115,26 @@ std::string FirstWord(std::string_view bare, std::size_t& after) {
   return word;
 }
 
+bool SameLetter(char c, char capital) { return std::toupper(static_cast<unsigned char>(c)) == capital; }
+
 bool BareHoldsWord(std::string_view bare, std::string_view word) {
-  const auto same = [](char c, char capital) {
-    return std::toupper(static_cast<unsigned char>(c)) == capital;
-  };
   for (auto at = bare.begin();; ++at) {
-    at = std::search(at, bare.end(), word.begin(), word.end(), same);
+    at = std::search(at, bare.end(), word.begin(), word.end(), SameLetter);
     if (at == bare.end()) return false;
     const auto after = at + static_cast<std::ptrdiff_t>(word.size());
     if (after == bare.end() || !IsWord(*after)) return true;
+  }
+}
+
+// GET_LOCK as a function that is called.
+bool TakesSessionLock(std::string_view bare) {
+  constexpr std::string_view kName = "GET_LOCK";
+  for (auto at = bare.begin();; ++at) {
+    at = std::search(at, bare.end(), kName.begin(), kName.end(), SameLetter);
+    if (at == bare.end()) return false;
+    if (at != bare.begin() && IsWord(at[-1])) continue;
+    const auto after = std::find_if_not(at + kName.size(), bare.end(), IsSpace);
+    if (after != bare.end() && *after == '(') return true;
   }
 }
 
@@ -189,6 +200,11 @@ Status GuardSql(std::string_view sql) {
     const std::string verb = FirstWord(bare, after);
     BOOST_OUTCOME_TRYV(GuardVerb(verb, std::string_view(bare).substr(after)));
     if (HoldsSecondStatement(bare)) return Refuse("it holds more than one statement; send them one by one");
+    if (TakesSessionLock(bare)) {
+      return Refuse(
+          "no rollback frees what GET_LOCK has locked, and others use its connection next; lock a row, by "
+          "SELECT … FOR UPDATE");
+    }
   }
   return {};
 }

@@ -32,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
         "-- why\nSELECT 1", "--why\nSELECT 1", "# why\nSELECT 1", "/* COMMIT; */ SELECT /* ; x */ 1",
         "SELECT 1 -- ; COMMIT", "SELECT '/*!COMMIT*/'", "SELECT /*+ NO_ICP(t) */ 1", "SET @total = 1",
         "SET @a = (SELECT 1, 2), @b := 'x,y'", "DO 1", "SELECT 'a\\\\', 1",
-        "SELECT * FROM t WHERE a IN (1) FOR UPDATE", "SELECT JSON_EXTRACT(params, '$[0]') FROM t"));
+        "SELECT * FROM t WHERE a IN (1) FOR UPDATE", "SELECT JSON_EXTRACT(params, '$[0]') FROM t",
+        "SELECT get_lock, widget_lock(1) FROM t", "SELECT 'GET_LOCK(1)'", "SELECT IS_FREE_LOCK('a')"));
 
 INSTANTIATE_TEST_SUITE_P(
     TransactionControl, RefusedSqlTest,
@@ -42,6 +43,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "SET @@autocommit = 1", "SET SESSION autocommit=1", "SET @a=1, autocommit=1",
                     "SET @a=(SELECT 1), @@session.autocommit=1", "SET TRANSACTION READ ONLY",
                     "SET STATEMENT max_statement_time=1 FOR COMMIT", "SET", "SET @a=1,"));
+
+INSTANTIATE_TEST_SUITE_P(SessionLocks, RefusedSqlTest,
+                         testing::Values("SELECT GET_LOCK('a', 1)", "DO get_lock('a', 1)",
+                                         "UPDATE t SET a = 1 WHERE GET_LOCK ('a', 1)",
+                                         "SELECT 1+GET_LOCK/* x */('a', 1)"));
 
 INSTANTIATE_TEST_SUITE_P(Ddl, RefusedSqlTest,
                          testing::Values("CREATE TABLE t (a INT)", "DROP TABLE t", "ALTER TABLE t ADD a INT",
