@@ -91,15 +91,21 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-void KeepTail(std::string& tail, std::string_view more, std::size_t most) {
-  tail.append(more);
-  if (tail.size() > 2 * most) tail.erase(0, tail.size() - most);
+void Cut(std::string& text, const Kept& kept) {
+  if (text.size() <= kept.last) return;
+  const std::size_t from = text.size() - kept.last;
+  const std::size_t line = text.rfind('\n', from - 1) + 1;
+  if (from - line > kept.head) text.replace(line + kept.head, from - line - kept.head, "…");
+  text.erase(0, line);
 }
 
 // False at the end of the stream.
-bool ReadTail(const Fd& from, std::string& tail, std::size_t most, std::size_t at_once) {
+bool ReadTail(const Fd& from, std::string& tail, const Kept& kept, std::size_t at_once) {
   return Drain([&](char* buffer, std::size_t size) { return ::read(from.get(), buffer, size); }, at_once,
-               [&](std::string_view more) { KeepTail(tail, more, most); });
+               [&](std::string_view more) {
+                 tail.append(more);
+                 if (tail.size() > 2 * kept.last) Cut(tail, kept);
+               });
 }
 
 // The program under way, seen from the worker.
@@ -187,9 +193,9 @@ void Running::Pump(std::string_view input) {
                         {err_.read.get(), POLLIN, 0}};
     ::poll(watched, 4, kPollMs);
     if (watched[1].revents != 0) Feed(input);
-    if (out_.read.get() >= 0 && !ReadTail(out_.read, end_.output, kMostOutput, kMostAtOnce))
+    if (out_.read.get() >= 0 && !ReadTail(out_.read, end_.output, kKeptOutput, kMostAtOnce))
       out_.read.Close();
-    if (err_.read.get() >= 0 && !ReadTail(err_.read, end_.errors, kMostErrors, kMostAtOnce))
+    if (err_.read.get() >= 0 && !ReadTail(err_.read, end_.errors, kKeptErrors, kMostAtOnce))
       err_.read.Close();
     // It has ended, and with it all that wrote; its exit code is left for Finish to read.
     siginfo_t info{};
@@ -201,8 +207,8 @@ void Running::Pump(std::string_view input) {
 
 // What the pipe held when the program ended; one that left its process group may write to it for ever.
 ProgramEnd Running::Finish() {
-  if (out_.read.get() >= 0) ReadTail(out_.read, end_.output, kMostOutput, Capacity(out_.read));
-  if (err_.read.get() >= 0) ReadTail(err_.read, end_.errors, kMostErrors, Capacity(err_.read));
+  if (out_.read.get() >= 0) ReadTail(out_.read, end_.output, kKeptOutput, Capacity(out_.read));
+  if (err_.read.get() >= 0) ReadTail(err_.read, end_.errors, kKeptErrors, Capacity(err_.read));
   int status = 0;
   while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFSIGNALED(status)) {
@@ -210,9 +216,8 @@ ProgramEnd Running::Finish() {
   } else {
     end_.code = WEXITSTATUS(status);
   }
-  for (auto [text, most] : {std::pair(&end_.output, kMostOutput), std::pair(&end_.errors, kMostErrors)}) {
-    if (text->size() > most) text->erase(0, text->size() - most);
-  }
+  Cut(end_.output, kKeptOutput);
+  Cut(end_.errors, kKeptErrors);
   return std::move(end_);
 }
 

@@ -25,11 +25,17 @@ struct ProgramEnd {
   int code = 0;          // exit code
   int signal = 0;        // that killed it; 0: it exited
   bool stopped = false;  // killed since it was told to stop
-  std::string output;    // the last kMostOutput bytes
-  std::string errors;    // the last kMostErrors bytes of standard error
+  std::string output;    // kKeptOutput of it
+  std::string errors;    // kKeptErrors of standard error
 };
-inline constexpr std::size_t kMostOutput = 64 * 1024;
-inline constexpr std::size_t kMostErrors = 4 * 1024;
+
+// What is kept of a stream; a `…` stands for what a line has lost.
+struct Kept {
+  std::size_t last;  // bytes of it
+  std::size_t head;  // and the first ones of the line in which these begin
+};
+inline constexpr Kept kKeptOutput{64 * 1024, 4 * 1024};
+inline constexpr Kept kKeptErrors{4 * 1024, 0};
 
 // Blocks until the program has ended. When `should_stop` gives true its process group gets SIGTERM, and
 // SIGKILL after `grace`. Neither the program nor its children outlive this call or the death of this process.

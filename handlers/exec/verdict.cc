@@ -1,6 +1,7 @@
 #include "verdict.h"
 
 #include <cmath>
+#include <optional>
 
 namespace exec_handler {
 namespace {
@@ -18,9 +19,31 @@ std::string Trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
 }
 
-std::string LastLine(const std::string& output) {
-  const std::string text = Trimmed(output);
-  return Trimmed(std::string_view(text).substr(text.rfind('\n') + 1));
+std::string LastLine(const std::string& text) { return Trimmed(text.substr(text.rfind('\n') + 1)); }
+
+bool IsJson(const std::string& text) {
+  try {
+    Json::Parse(text);
+    return true;
+  } catch (const millrace::BadInput&) {
+    return false;
+  }
+}
+
+// The object that the text, which is trimmed, ends with: in its last line, or begun by an earlier one that is
+// no object by itself. Also one that is broken, where it speaks of an outcome; empty where there is none.
+std::string LastObject(const std::string& text) {
+  std::string broken;
+  std::size_t begin = text.size() + 1;
+  do {
+    begin = text.rfind('\n', begin - 2) + 1;
+    if (text[text.find_first_not_of(" \t", begin)] != '{') continue;
+    std::string object = text.substr(begin);
+    if (IsJson(object)) return object;
+    if (IsJson(object.substr(0, object.find('\n')))) break;
+    broken = std::move(object);
+  } while (begin > 1 && text.ends_with('}'));
+  return broken.find("outcome") == std::string::npos ? "" : broken;
 }
 
 Outcome WithDelay(Outcome outcome, const Json& said) {
@@ -30,7 +53,7 @@ Outcome WithDelay(Outcome outcome, const Json& said) {
   return std::move(outcome).After(millrace::Duration(std::llround(seconds * 1e6)));
 }
 
-Outcome Stated(const Json& said) {
+Outcome OutcomeOf(const Json& said) {
   const std::string kind = said.Text("outcome");
   const std::string text = said.Text("text", "");
   const std::string error_class = said.Text("class", "");
@@ -42,21 +65,25 @@ Outcome Stated(const Json& said) {
   throw millrace::BadInput("'outcome' must be done, retry, fail, snooze or skip, is '" + kind + "'");
 }
 
-Outcome Succeeded(const std::string& line) {
-  if (!line.starts_with('{')) return millrace::Done(line);
-  Json said;
+// None where the text is a result like any other.
+std::optional<Outcome> Stated(const std::string& text) {
+  const std::string object = LastObject(text);
+  if (object.empty()) return std::nullopt;
   try {
-    said = Json::Parse(line);
-  } catch (const millrace::BadInput&) {
-    return millrace::Done(line);  // any text may be a result
-  }
-  if (!said.Find("outcome")) return millrace::Done(line);
-  try {
-    return Stated(said);
+    const Json said = Json::Parse(object);
+    if (!said.Find("outcome")) return std::nullopt;
+    return OutcomeOf(said);
   } catch (const millrace::BadInput& error) {
-    return millrace::Retry(std::string("the program's last line is no usable outcome: ") + error.what())
+    return millrace::Retry(std::string("what the program says of its outcome is not usable: ") + error.what())
         .Class("bad_outcome");
   }
+}
+
+Outcome Succeeded(const std::string& output) {
+  const std::string text = Trimmed(output);
+  if (text.empty()) return millrace::Done();
+  if (auto stated = Stated(text)) return *std::move(stated);
+  return millrace::Done(LastLine(text));
 }
 
 std::string Why(const ProgramEnd& end, const std::string& what) {
@@ -74,7 +101,7 @@ Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on) {
     return millrace::Retry(Why(end, "the program was killed by signal " + std::to_string(end.signal)))
         .Class("killed");
   }
-  if (end.code == 0) return Succeeded(LastLine(end.output));
+  if (end.code == 0) return Succeeded(end.output);
   const std::string what = Why(end, "the program ended with code " + std::to_string(end.code));
   const std::string error_class = "exit_" + std::to_string(end.code);
   if (end.code != kTemporaryFailure && fail_on.contains(end.code))

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <millrace/json.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,9 +18,7 @@ using testing::HasSubstr;
 class ExecTest : public ShippedHandlerTest {
  protected:
   static std::string Shell(const std::string& script, const std::string& more = "") {
-    std::string quoted;
-    for (const char c : script) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-    return R"({"program":"/bin/sh","args":["-c",")" + quoted + "\"]" + more + "}";
+    return R"({"program":"/bin/sh","args":["-c",)" + JsonQuote(script) + "]" + more + "}";
   }
   Outcome RunScript(const std::string& script, const std::string& more = "",
                     const std::string& params = "{}") {
@@ -82,6 +81,48 @@ TEST_F(ExecTest, AProgramMayStateItsOutcome) {
   EXPECT_EQ(RunScript(R"(echo '{"outcome":"skip"}')").kind, OutcomeKind::Skip);
   EXPECT_EQ(RunScript(R"(echo '{"outcome":"maybe"}')").error_class, "bad_outcome");
   EXPECT_EQ(RunScript(R"(echo '{"rows":3}')").text, R"({"rows":3})");
+}
+
+// What a shell makes of a text that it puts between quotes: a failure may not pass for success.
+TEST_F(ExecTest, AnOutcomeThatCannotBeReadIsNoSuccess) {
+  for (const char* broken :
+       {R"x({"outcome":"fail","text":"no such "file""})x", R"x({"outcome":"fail","text":"in C:\dir"})x",
+        "{\"outcome\":\"fail\",\"text\":\"a\ttab\"}", R"x({"outcome":"fail","text":"\ud83d"})x",
+        "{\"outcome\":\"fail\",\"text\":\"line 1\nline 2\"}", "{\"outcome\":\"fail\",\"text\":\"cut",
+        "{\"outcome\":\"fail\",\"text\":\"500\n{\"message\":\"boom\"}\"}", "{\"outcome\":\"fail\",\n}",
+        R"x({'outcome': 'fail'})x"}) {
+    const Outcome outcome = RunScript("cat <<'EOF'\n" + std::string(broken) + "\nEOF");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << broken;
+    EXPECT_EQ(outcome.error_class, "bad_outcome") << broken;
+    EXPECT_THAT(outcome.text, HasSubstr("not valid JSON at line ")) << broken;
+  }
+}
+
+TEST_F(ExecTest, AnOutcomeMayStandOnSeveralLines) {
+  const Outcome outcome = RunScript(
+      "echo '{\"event\":\"begun\"}'; echo '{\n  \"outcome\": \"fail\",\n  \"class\": \"gone\",\n"
+      "  \"seen\": [\n    {\n      \"outcome\": 1\n    }\n  ]\n}'");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Fail);
+  EXPECT_EQ(outcome.error_class, "gone");
+}
+
+TEST_F(ExecTest, WhatStatesNoOutcomeIsAResult) {
+  for (const char* result : {"{broken}", "{\"rows\":[\n]}", "outcome {a}", "}"}) {
+    const Outcome outcome =
+        RunScript("echo '{\"outcome\":\"of a step\"}'; cat <<'EOF'\n" + std::string(result) + "\nEOF");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Done) << result << ": " << outcome.text;
+  }
+}
+
+TEST_F(ExecTest, AnOutcomeOfAnyLengthIsTaken) {
+  const std::string fill = "head -c 300000 /dev/zero | tr '\\0' x; ";
+  const Outcome outcome = RunScript("printf '{\"outcome\":\"fail\",\"text\":\"'; " + fill + "echo '\"}'");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Fail);
+  EXPECT_THAT(outcome.text, testing::StartsWith("xxx"));
+  EXPECT_EQ(RunScript("printf '{\"rows\":\"'; " + fill + "echo '\"}'").kind, OutcomeKind::Done);
+  EXPECT_EQ(
+      RunScript("printf '{\"outcome\":\"fail\",\"text\":\"'; " + fill + "echo '\"quoted\"\"}'").error_class,
+      "bad_outcome");
 }
 
 TEST_F(ExecTest, InputThatIsNotReadIsNoError) {
