@@ -120,7 +120,7 @@ class Running {
 
  private:
   void Feed(std::string_view& input);
-  void HeedStop();
+  void HeedStop(bool stop);
 
   const std::function<bool()>& should_stop_;
   const std::chrono::milliseconds grace_;
@@ -170,9 +170,9 @@ void Running::Feed(std::string_view& input) {
   in_.write.Close();
 }
 
-void Running::HeedStop() {
+void Running::HeedStop(bool stop) {
   const auto now = std::chrono::steady_clock::now();
-  if (!kill_at_ && should_stop_()) {
+  if (!kill_at_ && stop) {
     end_.stopped = true;
     kill_at_ = now + grace_;
     ::kill(keeper_, SIGTERM);
@@ -197,11 +197,12 @@ void Running::Pump(std::string_view input) {
       out_.read.Close();
     if (err_.read.get() >= 0 && !ReadTail(err_.read, end_.errors, kKeptErrors, kMostAtOnce))
       err_.read.Close();
+    const bool stop = should_stop_();  // first: what has ended by then has ended by itself
     // It has ended, and with it all that wrote; its exit code is left for Finish to read.
     siginfo_t info{};
     const int waited = ::waitid(P_PID, static_cast<id_t>(keeper_), &info, WEXITED | WNOHANG | WNOWAIT);
     if (info.si_pid == keeper_ || (waited != 0 && errno == ECHILD)) return;
-    HeedStop();
+    HeedStop(stop);
   }
 }
 

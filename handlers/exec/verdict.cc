@@ -67,7 +67,7 @@ Outcome OutcomeOf(const Json& said) {
 
 // None where the text is a result like any other.
 std::optional<Outcome> Stated(const std::string& text) {
-  const std::string object = LastObject(text);
+  const std::string object = text.empty() ? "" : LastObject(text);
   if (object.empty()) return std::nullopt;
   try {
     const Json said = Json::Parse(object);
@@ -79,13 +79,6 @@ std::optional<Outcome> Stated(const std::string& text) {
   }
 }
 
-Outcome Succeeded(const std::string& output) {
-  const std::string text = Trimmed(output);
-  if (text.empty()) return millrace::Done();
-  if (auto stated = Stated(text)) return *std::move(stated);
-  return millrace::Done(LastLine(text));
-}
-
 std::string Why(const ProgramEnd& end, const std::string& what) {
   const std::string errors = Trimmed(end.errors);
   return errors.empty() ? what : what + ": " + errors;
@@ -95,13 +88,17 @@ std::string Why(const ProgramEnd& end, const std::string& what) {
 
 Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on) {
   if (!end.problem.empty()) return millrace::Retry(end.problem).Class("not_started");
+  if (end.signal == 0 && end.code == 0) {
+    const std::string output = Trimmed(end.output);
+    if (auto stated = Stated(output)) return *std::move(stated);
+    if (!end.stopped) return millrace::Done(LastLine(output));
+  }
   if (end.stopped)
     return millrace::Retry(Why(end, "the program was stopped before it had finished")).Class("stopped");
   if (end.signal != 0) {
     return millrace::Retry(Why(end, "the program was killed by signal " + std::to_string(end.signal)))
         .Class("killed");
   }
-  if (end.code == 0) return Succeeded(end.output);
   const std::string what = Why(end, "the program ended with code " + std::to_string(end.code));
   const std::string error_class = "exit_" + std::to_string(end.code);
   if (end.code != kTemporaryFailure && fail_on.contains(end.code))

@@ -12,6 +12,7 @@ namespace exec_handler {
 // Exit 0 is done, with the last line of the output as its result; a JSON object at its end, of one line or
 // several, that has a member `outcome` says it itself:
 // {"outcome":"done|retry|fail|snooze|skip","text","class","delay_seconds"}. One that can't be read is retry.
+// A program that was told to stop and ends so without a statement may have left its work undone: retry.
 // 75 is retry, a code of `fail_on` is fail, every other end is retry with the tail of standard error.
 millrace::Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on);
 

@@ -169,6 +169,51 @@ TEST_F(ExecTest, AStopKillsTheWholeGroup) {
   EXPECT_TRUE(EndsSoon(sleeper));
 }
 
+TEST_F(ExecTest, AProgramThatIsStoppedMayStillFinish) {
+  const auto stopped = [&](const std::string& last_words) {
+    const std::string ready = folder_ + "/ready";
+    std::thread stopper([&] {
+      while (!std::filesystem::exists(ready)) std::this_thread::yield();
+      context_.stop = true;
+    });
+    const Outcome outcome = RunScript("trap '" + last_words + "; exit 0' TERM; touch " + ready +
+                                      "; while :; do sleep 0.01; done");
+    stopper.join();
+    context_.stop = false;
+    std::filesystem::remove(ready);
+    return outcome;
+  };
+  EXPECT_EQ(stopped("echo {\\\"outcome\\\":\\\"done\\\"}").kind, OutcomeKind::Done);
+  EXPECT_EQ(stopped("echo {\\\"outcome\\\":\\\"fail\\\",\\\"class\\\":\\\"gone\\\"}").error_class, "gone");
+  EXPECT_EQ(stopped("echo {\\\"outcome\\\":\\\"done\\\"").error_class, "bad_outcome");
+  EXPECT_EQ(stopped("echo finished").error_class, "stopped") << "it does not say of what";
+}
+
+// The stop comes in the moment in which the program ends.
+TEST_F(ExecTest, AProgramThatHasEndedByItselfWasNotStopped) {
+  class Late final : public RecordingContext {
+   public:
+    explicit Late(std::string folder) : folder_(std::move(folder)) {}
+    bool ShouldStop() const override {
+      pid_t keeper = 0;
+      while (!(std::ifstream(folder_ + "/keeper") >> keeper)) std::this_thread::yield();
+      std::ofstream(folder_ + "/go");
+      EXPECT_TRUE(EndsSoon(keeper));
+      return true;
+    }
+
+   private:
+    const std::string folder_;
+  };
+  Late late(folder_);
+  const auto handler = Open("exec", Shell("cd " + folder_ + "; echo $PPID > new; mv new keeper; " +
+                                          "until [ -e go ]; do sleep 0.01; done; echo all"));
+  const std::vector<Task> tasks = {SomeTask("exec", "{}")};
+  const Outcome outcome = (*handler)->Run("main", PointersTo(tasks), late).at(0);
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+  EXPECT_EQ(outcome.text, "all");
+}
+
 TEST_F(ExecTest, WhatAProgramLeavesBehindIsKilledAndNotWaitedFor) {
   const auto before = std::chrono::steady_clock::now();
   const Outcome outcome = RunScript("sleep 60 & echo $!");
