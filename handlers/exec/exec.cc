@@ -3,6 +3,7 @@
 #include <millrace/handler.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "process.h"
@@ -25,6 +26,14 @@ std::string InputOf(const millrace::Task& task) {
   add("batch", millrace::JsonQuote(task.Batch()));
   add("progress", millrace::JsonQuote(task.Progress()));
   return json + "}\n";
+}
+
+// A call that is not over a tenth of its time limit after it (1 to 10 s) loses its thread: by then the
+// program has to be gone.
+std::chrono::steady_clock::time_point KillBy(const millrace::Context& context) {
+  using namespace std::chrono_literals;
+  constexpr auto kToBeGone = 300ms;
+  return context.Deadline() + std::clamp<millrace::Duration>(context.TimeLeft() / 10, 1s, 10s) - kToBeGone;
 }
 
 class Exec final : public millrace::Handler {
@@ -56,9 +65,8 @@ class Exec final : public millrace::Handler {
 
   millrace::Outcome Run(const millrace::Task& task, millrace::Context& context) override {
     task.Params();  // so that what is pasted into the input is JSON
-    return Judge(RunProgram(
-                     program_, InputOf(task), [&context] { return context.ShouldStop(); }, grace_),
-                 fail_on_);
+    const auto should_stop = [&context] { return context.ShouldStop(); };
+    return Judge(RunProgram(program_, InputOf(task), should_stop, grace_, KillBy(context)), fail_on_);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -111,8 +112,8 @@ bool ReadTail(const Fd& from, std::string& tail, const Kept& kept, std::size_t a
 // The program under way, seen from the worker.
 class Running {
  public:
-  Running(const std::function<bool()>& should_stop, std::chrono::milliseconds grace)
-      : should_stop_(should_stop), grace_(grace) {}
+  Running(const std::function<bool()>& should_stop, std::chrono::milliseconds grace, SteadyTime kill_by)
+      : should_stop_(should_stop), grace_(grace), kill_by_(kill_by) {}
 
   bool Start(const Program& program);
   void Pump(std::string_view input);
@@ -124,6 +125,7 @@ class Running {
 
   const std::function<bool()>& should_stop_;
   const std::chrono::milliseconds grace_;
+  const SteadyTime kill_by_;
   ProgramEnd end_;
   pid_t keeper_ = -1;
   Fd alive_;  // readable once the keeper has ended
@@ -174,7 +176,7 @@ void Running::HeedStop(bool stop) {
   const auto now = std::chrono::steady_clock::now();
   if (!kill_at_ && stop) {
     end_.stopped = true;
-    kill_at_ = now + grace_;
+    kill_at_ = std::min<SteadyTime>(now + grace_, kill_by_);
     ::kill(keeper_, SIGTERM);
   }
   if (kill_at_ && !killed_ && now >= *kill_at_) {
@@ -225,8 +227,9 @@ ProgramEnd Running::Finish() {
 }  // namespace
 
 ProgramEnd RunProgram(const Program& program, const std::string& input,
-                      const std::function<bool()>& should_stop, std::chrono::milliseconds grace) {
-  Running running(should_stop, grace);
+                      const std::function<bool()>& should_stop, std::chrono::milliseconds grace,
+                      SteadyTime kill_by) {
+  Running running(should_stop, grace, kill_by);
   if (!running.Start(program)) {
     ProgramEnd end;
     end.problem = std::string("it can't be started: ") + std::strerror(errno);

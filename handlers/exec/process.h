@@ -38,9 +38,11 @@ inline constexpr Kept kKeptOutput{64 * 1024, 4 * 1024};
 inline constexpr Kept kKeptErrors{4 * 1024, 0};
 
 // Blocks until the program has ended. When `should_stop` gives true its process group gets SIGTERM, and
-// SIGKILL after `grace`. Neither the program nor its children outlive this call or the death of this process.
+// SIGKILL after `grace`, though not later than at `kill_by`. Neither the program nor its children outlive
+// this call or the death of this process.
 ProgramEnd RunProgram(const Program& program, const std::string& input,
-                      const std::function<bool()>& should_stop, std::chrono::milliseconds grace);
+                      const std::function<bool()>& should_stop, std::chrono::milliseconds grace,
+                      std::chrono::steady_clock::time_point kill_by);
 
 // A program that never pauses in its output must be heard, not listened to for ever: reads what there is of a
 // stream, `at_once` bytes of it or a little more.

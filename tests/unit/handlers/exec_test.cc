@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "framework/handler_kit/local_run.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
 namespace millrace::engine {
@@ -212,6 +213,17 @@ TEST_F(ExecTest, AProgramThatHasEndedByItselfWasNotStopped) {
   const Outcome outcome = (*handler)->Run("main", PointersTo(tasks), late).at(0);
   EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
   EXPECT_EQ(outcome.text, "all");
+}
+
+TEST_F(ExecTest, AProgramThatIgnoresItsTimeLimitCostsNoThread) {
+  LocalRunOptions run;
+  run.type = "exec";
+  run.config.timeout = std::chrono::seconds(1);
+  run.config.options = Shell("trap '' TERM; while :; do sleep 0.1; done", R"(,"grace_ms":5000)");
+  const auto report = RunLocally(*plugins_, run, SystemClock());
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->ends.at(0).end.text, HasSubstr("the program was stopped before it had finished"))
+      << "a worker would have given the call up, with its thread";
 }
 
 TEST_F(ExecTest, WhatAProgramLeavesBehindIsKilledAndNotWaitedFor) {
