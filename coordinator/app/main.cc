@@ -87,6 +87,7 @@ int Carry(const Chosen& chosen) {
   if (chosen.common->log == "json") SetLogFormat(LogFormat::Json);
   StartLogging("millrace", quiet ? LogLevel::Warning : LogLevel::Info);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // it is inherited; where it is ignored nobody learns how a child ended
   const auto code = chosen.action();
   if (code) {
     const ExitCode told = AfterOutput(*code);

@@ -213,7 +213,11 @@ ProgramEnd Running::Finish() {
   if (out_.read.get() >= 0) ReadTail(out_.read, end_.output, kKeptOutput, Capacity(out_.read));
   if (err_.read.get() >= 0) ReadTail(err_.read, end_.errors, kKeptErrors, Capacity(err_.read));
   int status = 0;
-  while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) continue;
+  while (::waitpid(keeper_, &status, 0) < 0) {
+    if (errno == EINTR) continue;
+    end_.reaped = true;
+    break;
+  }
   if (WIFSIGNALED(status)) {
     end_.signal = WTERMSIG(status);
   } else {

@@ -24,6 +24,7 @@ struct ProgramEnd {
   std::string problem;   // why it could not be started; empty: it was
   int code = 0;          // exit code
   int signal = 0;        // that killed it; 0: it exited
+  bool reaped = false;   // by others: how it ended is not known
   bool stopped = false;  // it was told to stop before it ended
   std::string output;    // kKeptOutput of it
   std::string errors;    // kKeptErrors of standard error

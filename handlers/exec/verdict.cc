@@ -88,6 +88,11 @@ std::string Why(const ProgramEnd& end, const std::string& what) {
 
 Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on) {
   if (!end.problem.empty()) return millrace::Retry(end.problem).Class("not_started");
+  if (end.reaped) {
+    return millrace::Retry(
+               "how the program ended is not known: SIGCHLD is ignored, or others wait for any child")
+        .Class("end_unknown");
+  }
   if (end.signal == 0 && end.code == 0) {
     const std::string output = Trimmed(end.output);
     if (auto stated = Stated(output)) return *std::move(stated);

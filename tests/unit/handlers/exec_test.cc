@@ -59,6 +59,12 @@ TEST_F(ExecTest, ExitCodesBecomeOutcomes) {
   EXPECT_EQ(RunScript("exit 3", R"(,"fail_on":[2,3])").kind, OutcomeKind::Fail);
 }
 
+TEST_F(ExecTest, AnEndThatOthersHaveTakenIsNoSuccess) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(RunScript("exit 3").error_class, "end_unknown");
+  ::signal(SIGCHLD, before);
+}
+
 TEST_F(ExecTest, ACodeBeyond128IsNoSignal) {
   const Outcome last = RunScript("exit 255");
   EXPECT_EQ(last.error_class, "exit_255");
