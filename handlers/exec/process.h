@@ -36,7 +36,7 @@ struct Kept {
   std::size_t head;  // and the first ones of the line in which these begin
 };
 inline constexpr Kept kKeptOutput{64 * 1024, 4 * 1024};
-inline constexpr Kept kKeptErrors{4 * 1024, 0};
+inline constexpr Kept kKeptErrors{3584, 0};  // what is told in front of it finds room in 4 KiB, too
 
 // Blocks until the program has ended. When `should_stop` gives true its process group gets SIGTERM, and
 // SIGKILL after `grace`, though not later than at `kill_by`. Neither the program nor its children outlive

@@ -65,6 +65,12 @@ TEST_F(ExecTest, AnEndThatOthersHaveTakenIsNoSuccess) {
   ::signal(SIGCHLD, before);
 }
 
+TEST_F(ExecTest, OfALongStandardErrorTheEndIsTold) {
+  const Outcome outcome = RunScript("yes at Some.frame | head -c 9000 >&2; echo the reason >&2; exit 3");
+  EXPECT_THAT(outcome.text, testing::StartsWith("the program ended with code 3: "));
+  EXPECT_THAT(outcome.text, testing::EndsWith("the reason"));
+}
+
 TEST_F(ExecTest, ACodeBeyond128IsNoSignal) {
   const Outcome last = RunScript("exit 255");
   EXPECT_EQ(last.error_class, "exit_255");
