@@ -14,6 +14,12 @@ namespace exec_handler {
 namespace {
 
 constexpr int kWorkerDied = SIGUSR1;
+constexpr int kTryLater = 75;  // EX_TEMPFAIL of sysexits.h
+
+[[noreturn]] void GiveUp(int code, int errors, const char* why) {
+  [[maybe_unused]] const ssize_t written = ::write(errors, why, std::strlen(why));
+  ::_exit(code);
+}
 
 // Puts the three descriptors in their places and closes every other one: neither a connection to a database
 // nor a lock of the worker may live on in a child.
@@ -22,9 +28,8 @@ void TakeDescriptors(const Launch& launch) {
   const int in = ::fcntl(launch.in, F_DUPFD, 10);
   const int out = ::fcntl(launch.out, F_DUPFD, 10);
   const int err = ::fcntl(launch.err, F_DUPFD, 10);
-  ::dup2(in, STDIN_FILENO);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(err, STDERR_FILENO);
+  if (::dup2(in, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(err, STDERR_FILENO) < 0)
+    GiveUp(kTryLater, launch.err, "the worker has no descriptors left for the program\n");
   if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0) {
     const long limit = ::sysconf(_SC_OPEN_MAX);
     for (int fd = 3; fd < limit; ++fd) ::close(fd);
@@ -45,9 +50,7 @@ void DefaultSignals() {
   if (launch.directory == nullptr || ::chdir(launch.directory) == 0) {
     ::execve(launch.program, launch.arguments, launch.environment);
   }
-  constexpr char kMessage[] = "the program or its directory can't be opened\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(kCannotRun);
+  GiveUp(kCannotRun, STDERR_FILENO, "the program or its directory can't be opened\n");
 }
 
 // The group's other members do not outlive the program. The keeper ends as the program did, by the same
@@ -76,7 +79,7 @@ void Keep(const Launch& launch) {
   const pid_t keeper = ::getpid();
   const pid_t program = Fork();
   if (program == 0) RunProgram(launch, keeper);
-  if (program < 0) ::_exit(kCannotRun);
+  if (program < 0) GiveUp(kTryLater, STDERR_FILENO, "the system has no process left for the program\n");
   ::setpgid(program, program);  // whoever of the two is first
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
 

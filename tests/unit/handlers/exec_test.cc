@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <millrace/json.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,6 +159,22 @@ TEST_F(ExecTest, AChildThatLeftTheGroupAndKeepsWritingHoldsNobodyUp) {
 TEST_F(ExecTest, AFloodOfOutputIsBounded) {
   const Outcome outcome = RunScript("head -c 20000000 /dev/zero | tr '\\\\0' x; echo; echo end");
   EXPECT_EQ(outcome.text, "end");
+}
+
+TEST_F(ExecTest, AWorkerWithoutDescriptorsIsNoFaultOfTheProgram) {
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    ::syscall(SYS_close_range, 3U, ~0U, 0U);
+    const rlimit few{10, 10};  // so that the pipes alone find room
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    const Outcome outcome = RunScript("exit 3", R"(,"fail_on":[3,127])");
+    ::_exit(outcome.error_class == "exit_75" && outcome.text.ends_with("no descriptors left for the program")
+                ? 0
+                : 1);
+  }
+  int status = -1;
+  ::waitpid(worker, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(ExecTest, AStopKillsTheWholeGroup) {
