@@ -10,6 +10,7 @@ FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
 DELIMITERS = re.compile(r"\|(?:\s*:?-+:?\s*\|)+\s*")
+CLASS = re.compile(r'(?:\.Class\(|error_class = )"(\w+)"')
 PATH = re.compile(rf"(?:\.\./)*(?:{TOPS})/[\w./-]*|(?:{TOPS})/")
 
 
@@ -48,6 +49,17 @@ class TheDocuments(unittest.TestCase):
 
     def test_the_map_is_read(self):
         self.assertGreater(len(named((self.root / "CONTRIBUTING.md").read_text())), 60)
+
+
+class TheClassesOfErrors(unittest.TestCase):
+    """Operators name them under retry.classes and breaker.classes, and can find them nowhere else."""
+    root = pathlib.Path(os.environ["MILLRACE_SOURCE_DIR"]) / "handlers"
+
+    def test_of_the_shipped_handlers_are_told(self):
+        used = {name for file in self.root.glob("*/*.cc") for name in CLASS.findall(file.read_text())}
+        self.assertGreater(len(used), 8)
+        told = (self.root / "README.md").read_text()
+        self.assertEqual([], sorted(name for name in used if f"`{name}" not in told))
 
 
 class TheCheck(unittest.TestCase):
