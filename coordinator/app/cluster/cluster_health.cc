@@ -69,6 +69,39 @@ void AddDatabases(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   }
 }
 
+std::size_t SlicesIn(const ClusterSnapshot& snapshot, const std::string& id, const std::string& shard) {
+  const auto assigned = snapshot.assigned.find(id);
+  if (assigned == snapshot.assigned.end()) return 0;
+  const auto& slices = assigned->second.slices;
+  return static_cast<std::size_t>(
+      std::count_if(slices.begin(), slices.end(),
+                    [begin = shard + "/"](const std::string& slice) { return slice.starts_with(begin); }));
+}
+
+// Others may work there, and the shard may answer here. Workers that say the same stand in one line.
+void AddCutOff(const ClusterSnapshot& snapshot, TroubleList& troubles) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> workers;  // by shard, and why
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto& shards = PartOf(status, status_key::kShards);
+    if (!shards.is_object()) continue;
+    for (const auto& [name, shard] : shards.items()) {
+      if (std::string why = TextPart(shard, status_key::kError); !why.empty())
+        workers[{name, std::move(why)}].push_back(id);
+    }
+  }
+  for (const auto& [said, ids] : workers) {
+    const auto& [shard, why] = said;
+    std::size_t slices = 0;
+    for (const std::string& id : ids) slices += SlicesIn(snapshot, id, shard);
+    const std::string wait =
+        slices > 0 ? ", and the tasks of " + Count(slices, "slice", "slices") + " wait" : "";
+    const std::string drain = "; where others reach it, millrace cluster drain " +
+                              (ids.size() == 1 ? ids.front() : "ID") + " gives them the slices";
+    troubles.push_back({Joined(ids) + " can't work in shard " + shard + wait + ": " + why,
+                        "see whether the database answers there" + (slices > 0 ? drain : "")});
+  }
+}
+
 void AddProbations(const ClusterSnapshot& snapshot, WallTime now, TroubleList& troubles) {
   for (const auto& [id, until] : snapshot.plan.probation) {
     if (!snapshot.workers.contains(id)) continue;
@@ -409,6 +442,7 @@ std::vector<Trouble> Troubles(const ClusterSnapshot& snapshot, const ShardStates
   AddNodes(snapshot, now, troubles);
   AddPlan(snapshot.plan, troubles);
   AddDatabases(snapshot, troubles);
+  AddCutOff(snapshot, troubles);
   AddProbations(snapshot, now, troubles);
   AddLimits(snapshot, troubles);
   AddUnshared(snapshot, troubles);

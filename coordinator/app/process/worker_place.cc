@@ -26,7 +26,7 @@ nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
       {"reachable", shard.reachable}, {"lag_ms", lag_ms}, {"poll_ms", shard.poll.count() / 1000}};
   one[status_key::kDoorbell] = shard.doorbell;
   if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
-  if (!shard.error.empty()) one["error"] = shard.error;
+  if (!shard.error.empty()) one[status_key::kError] = shard.error;
   if (!shard.unrunnable.empty()) one[status_key::kUnrunnable] = Brief(shard.unrunnable, kUnrunnableTold);
   for (const RoundStatus& round : shard.rounds) {
     auto& told = one[status_key::kRounds][round.handler];

@@ -32,6 +32,7 @@ using Json = nlohmann::ordered_json;
 void ReadScan(const Json& status, WhyFacts& facts) {
   const Task& task = facts.record.task;
   const Json& shard = PartOf(PartOf(status, status_key::kShards), facts.shard);
+  facts.cluster->cut_off = TextPart(shard, status_key::kError);
   if (const Json& speed = PartOf(shard, status_key::kScanSpeed); speed.is_number())
     facts.cluster->scan_speed = speed.get<double>();
   const auto rule = facts.config.BandOf(Urgency(task.priority, task.failures));

@@ -184,6 +184,9 @@ void ExplainPlan(const WhyFacts& facts, Reasons& out) {
   } else if (!cluster.owner_there) {
     out.push_back({"owner_gone", "Its slice " + cluster.slice + " is with " + cluster.owner +
                                      ", who is not there: the leader gives it to another."});
+  } else if (!cluster.cut_off.empty()) {
+    out.push_back({"owner_cut_off", cluster.owner + ", which has its slice, can't work in shard " +
+                                        facts.shard + ": " + cluster.cut_off + "."});
   }
 }
 

@@ -61,6 +61,28 @@ TEST(ClusterHealthTest, ALimitOfWhichNobodyHasAShareIsSaid) {
   EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty());
 }
 
+TEST(ClusterHealthTest, AWorkerThatCantWorkInAShardIsSaidThoughTheShardAnswersHere) {
+  const auto status = [](const char* error) {
+    return nlohmann::ordered_json{{"shards", {{"main", {{"reachable", false}, {"error", error}}}}}};
+  };
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"shards", {{"main", {{"reachable", false}}}}}};
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty()) << "it has not looked yet";
+  snapshot.statuses["w1"] = {{"shards", {{"main", {{"lag_ms", 0}}}}}};
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty()) << "it tells nothing of it";
+  snapshot.statuses["w1"] = status("no route");
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
+              ElementsAre("w1 can't work in shard main, and the tasks of 1 slice wait: no route; see "
+                          "whether the database answers there; where others reach it, millrace "
+                          "cluster drain w1 gives them the slices"));
+  snapshot.statuses["w2"] = status("no route");
+  snapshot.statuses["w3"] = status("access denied");
+  EXPECT_THAT(
+      Told(snapshot, OneTable(), kNow),
+      ElementsAre("w3 can't work in shard main: access denied; see whether the database answers there",
+                  AllOf(HasSubstr("w1, w2 can't work"), HasSubstr("1 slice"), HasSubstr("drain ID"))));
+}
+
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.candidates = {"w2"};
@@ -271,11 +293,13 @@ TEST(ClusterHealthTest, ABreakerIsNamedWithItsReasonAndOneByHandWithWhoSaidSo) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.breakers["pay"] = {"2026-11-20T18:00:00Z", "20 of 20 calls failed within 10s", "w1"};
   snapshot.pauses = {"breaker:mail:open"};
-  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
-              ElementsAre("open by hand: the breaker of mail; millrace handler breaker mail auto ends that",
-                          "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
-                          "since 2026-11-20T18:00:00Z, by w1; not probed yet; it closes by itself once "
-                          "probes succeed; millrace handler breaker pay close lets all run now"));
+  EXPECT_THAT(
+      Told(snapshot, OneTable(), kNow),
+      ElementsAre("open by hand: the breaker of mail; millrace handler breaker mail auto ends that",
+                  "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
+                  "since 2026-11-20T18:00:00Z, by w1; not probed yet; it closes by itself once "
+                  "probes succeed; millrace handler breaker pay close starts them at once, and keeps it "
+                  "closed until millrace handler breaker pay auto"));
   snapshot.breakers["pay"].prober = "w2";
   snapshot.breakers["pay"].probed = "2026-11-20T18:00:04Z";
   snapshot.statuses["w1"]["breakers"]["pay"]["next_probe"] = "2026-11-20T18:00:06Z";

@@ -175,6 +175,11 @@ TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
   facts.plugin_handlers = {{"other"}};  // of this host, which has no say there
   facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w2", .owner_there = true};
   EXPECT_THAT(Texts(facts), ElementsAre(testing::_, kOneWorker, "Its slice main/tasks/17 is with w2."));
+  facts.cluster->cut_off = "Can't connect to server on 'db' (115)";
+  EXPECT_THAT(Codes(facts), ElementsAre("owner_cut_off", "workers", "owner"));
+  EXPECT_EQ(Texts(facts).front(),
+            "w2, which has its slice, can't work in shard main: Can't connect to server on 'db' (115).");
+  facts.cluster->cut_off.clear();
   facts.cluster->draining = true;
   EXPECT_THAT(Codes(facts), ElementsAre("due", "workers", "draining")) << "it works on until then";
   facts.cluster->owner_there = false;
