@@ -289,8 +289,7 @@ void AddBreakers(const ClusterSnapshot& snapshot, WallTime now, TroubleList& tro
   for (const auto& [type, breaker] : snapshot.breakers)
     troubles.push_back(
         {"the breaker of " + type + " is open, and its tasks wait: " + BreakerText(snapshot, type, now),
-         "it closes by itself once probes succeed; millrace handler breaker " + type +
-             " close lets all run now"});
+         "it closes by itself once probes succeed; " + WordsOfClose(type)});
 }
 
 }  // namespace

@@ -130,11 +130,15 @@ Status CheckReason(const std::string& reason) {
   return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
 }
 
+std::string WordsOfClose(const std::string& type) {
+  const std::string breaker = "millrace handler breaker " + type;
+  return breaker + " close starts them at once, and keeps it closed until " + breaker + " auto";
+}
+
 PauseWords WordsOfPause(const std::string& name) {
   if (const auto tripped = ReadTripped(name)) {
     return {"the breaker of " + tripped->type + " is open, and its tasks wait",
-            "see what its calls fail of; millrace handler breaker " + tripped->type +
-                " close starts them at once"};
+            "see what its calls fail of; " + WordsOfClose(tripped->type)};
   }
   const std::map<std::string, BreakerHand> hands = BreakerHandsOf(std::vector{name});
   if (hands.empty()) return {"paused: " + name, "millrace cluster resume " + name};

@@ -35,5 +35,7 @@ struct PauseWords {
   std::string ends;
 };
 PauseWords WordsOfPause(const std::string& name);
+// Of an open breaker that its type's tasks wait for: what closes it by hand.
+std::string WordsOfClose(const std::string& type);
 
 }  // namespace millrace::engine

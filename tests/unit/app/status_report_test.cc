@@ -427,8 +427,11 @@ TEST(StatusTest, WhatWaitsForABreakerIsToldAsThat) {
   facts.ended.clear();
   facts.shards["main"].pauses = {
       {"breaker:noop:tripped:w1", "w1", kNow - minutes(5), "20 of 20 calls failed within 10s"}};
-  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("the breaker of noop is open, and its tasks wait, by w1 "
-                                                     "5 min 0 s ago: 20 of 20 calls failed within 10s")));
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(AllOf(
+                  HasSubstr("the breaker of noop is open, and its tasks wait, by w1 5 min 0 s ago: 20 of "
+                            "20 calls failed within 10s"),
+                  HasSubstr("closed until millrace handler breaker noop auto"))));
   facts.shards["main"].pauses[0].what = "breaker:noop:tripped:gone";
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims 3 tasks of noop")))
       << "nobody lives to close it";
