@@ -363,11 +363,19 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
     LeavePolicies(*attempt);
     if (verdict == SettleVerdict::Refused) {
       NoteRefused(*attempt, *settlement);
-    } else {
-      Count(*attempt, *settlement);
+      continue;
     }
+    Count(*attempt, *settlement);
+    if (settlement->to != Settlement::To::Waiting || settlement->started) continue;
+    MutexLock lock(mutex_);
+    ++given_back_[attempt->task.handler];
   }
   if (in_flight_.Leave(keys)) RoomAgain();
+}
+
+std::map<std::string, std::size_t> Attempts::TakeGivenBack() {
+  MutexLock lock(mutex_);
+  return std::exchange(given_back_, {});
 }
 
 // Its row is others' business; what it took of the worker's and the cluster's limits is not theirs to give

@@ -159,6 +159,8 @@ class Attempts final : public AttemptHost {
   void Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lease>& life);
   // What was written of them is known.
   void Known(std::span<const SettledAttempt> settled);
+  // How many of each type have gone back to wait, and had not started, since this was asked last.
+  std::map<std::string, std::size_t> TakeGivenBack();
   // It is not settled, and never will be: the mill has ended.
   void Dropped(Attempt& attempt);
 
@@ -231,6 +233,7 @@ class Attempts final : public AttemptHost {
   mutable Mutex mutex_;
   std::vector<AttemptPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
   std::map<TaskKey, TaskProgress> progress_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t> given_back_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

@@ -172,6 +172,14 @@ void ScanRounds::Claimed(const std::string& handler, std::size_t rows) {
   round.open = round.left = false;
 }
 
+void ScanRounds::GivenBack(const std::string& handler, std::size_t rows) {
+  const auto found = rounds_.find(handler);
+  if (found == rounds_.end() || !found->second.begun) return;
+  Round& round = found->second;
+  round.claimed -= std::min(round.claimed, rows);
+  round.open = round.again = true;
+}
+
 void ScanRounds::Again() {
   for (auto& [handler, round] : rounds_) round.again = round.again || round.open;
 }

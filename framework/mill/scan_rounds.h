@@ -4,8 +4,9 @@
 // A round begins when its time has come, and freezes its scope then: rows that were created by then, or up to
 // the table's greatest id. It goes through each due group once, from its beginning to its end, and takes
 // `max_rows` at most from all of them together. It is over once that is reached, or nothing is left in it;
-// what is paused then can be taken yet, until the next round begins. A group that comes with a slice, or of
-// retries, belongs to the round that is open. Nothing but time begins a round: no row, and no ring.
+// what is paused then can be taken yet, until the next round begins, and so can what goes back before it
+// starts. A group that comes with a slice, or of retries, belongs to the round that is open. Nothing but time
+// begins a round: no row, and no ring.
 //
 // Not thread-safe; the scan strand's.
 #pragma once
@@ -77,6 +78,8 @@ class ScanRounds {
   // there may be more behind it.
   void Read(const DueGroup& group, WallTime last, bool any, bool more);
   void Claimed(const std::string& handler, std::size_t rows);
+  // So many of those went back before they started: the newest round, which they count to, takes them yet.
+  void GivenBack(const std::string& handler, std::size_t rows);
   // What was found may not have been claimed: open rounds go through their groups again, with what is left to
   // them.
   void Again();

@@ -249,6 +249,11 @@ class TimedRunner final : public Runner {
     }
   }
 
+  // All that it has taken, before it starts.
+  void GiveAllBack() {
+    for (const auto& [ends, attempt] : std::exchange(running_, {})) GiveBack(attempt);
+  }
+
   // Of what it has taken and not ended, as MemoryBudget counts.
   std::size_t Bytes() const {
     std::size_t bytes = 0;

@@ -259,6 +259,25 @@ TEST_F(RoundsTest, APauseInTheMiddleOfARoundIsWaitedFor) {
   EXPECT_EQ(Waiting(), 1010) << "the round goes on";
 }
 
+TEST_F(RoundsTest, WhatGoesBackBeforeItStartsIsTakenInTheSameRound) {
+  for (const bool paused : {false, true}) {
+    NewStore({});
+    Submit(500);
+    RoundWorker& worker = Start(After(minutes(10), 200));
+    worker.runner.takes = seconds(1);
+    Go(milliseconds(500));
+    ASSERT_EQ(Waiting(), 300);
+    if (paused) worker.Pause({"handler:report"});
+    worker.runner.GiveAllBack();
+    Submit(10);
+    if (paused) Go(minutes(1));
+    worker.Pause({});
+    Go(seconds(10));
+    EXPECT_EQ(Waiting(), 310);
+    EXPECT_EQ(worker.mill().View().rounds.at(0).claimed, 200U);
+  }
+}
+
 TEST_F(RoundsTest, APausedSliceHoldsUpNoRoundOfTheOthers) {
   Submit(100);
   store_->Run("UPDATE tasks SET slice=CASE WHEN id<=50 THEN 1 ELSE 2 END");
