@@ -92,8 +92,11 @@ def run(s):
     cluster.command("pause", "cluster")
     time.sleep(IN_FORCE)
     check_still(s, "the cluster is paused", still)
+    before = claims(s)
     restart_everything(s, cluster)
     check_still(s, "after a restart of everything", still)
+    more = claims(s) - before
+    s.check("and in the restart itself: 0 claims", more, more == 0)
     s.check("cluster status tells it", cluster.status()["pauses"], cluster.status()["pauses"] == ["cluster"])
     cluster.command("resume", "cluster")
     check_goes_on(s, "resumed, work goes on")
