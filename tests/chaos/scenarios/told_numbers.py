@@ -73,13 +73,18 @@ def run(s):
         s.check(f"{name}: nothing ran that was not settled", f"{ran:.0f} ran, {ended:.0f} settled", 0 < ran <= ended)
         promtool = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
         s.check(f"promtool takes what {name} tells", promtool.stdout + promtool.stderr, promtool.returncode == 0)
-    wait_until("the failed pool is told", lambda: value(scrape(ports["w2"])[0], "millrace_tasks_failed", shard="main",
-                                                        handler="job") == failing, 60)
-    series, _ = scrape(ports["w2"])
-    dead = s.db.value("SELECT COUNT(*) FROM millrace_incarnations WHERE dead = 1")
-    s.check("the dead that w2 marked are dead in the table",
-            f"{value(series, 'millrace_incarnations_marked_dead_total'):.0f} of {dead}",
-            value(series, "millrace_incarnations_marked_dead_total") <= dead)
+    wait_until("the failed pool is told", lambda: value(scrape(ports["w2"])[0], "millrace_tasks_failed", 0,
+                                                        shard="main", handler="job") == failing, 60)
+
+    def marked():
+        return value(scrape(ports["w2"])[0], "millrace_incarnations_marked_dead_total")
+
+    before, dead = marked(), s.dead()
+    worker.kill()
+    wait_until("the dead one that has no successor is marked", lambda: s.dead() > dead, 20)
+    wait_until("w2 tells that it has marked one", lambda: marked() > before, 5)
+    s.check("the dead that w2 has marked are as many as in the table", f"{marked() - before:.0f} of {s.dead() - dead}",
+            marked() - before == s.dead() - dead == 1)
 
 
 if __name__ == "__main__":

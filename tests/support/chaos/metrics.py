@@ -17,8 +17,11 @@ def scrape(port):
     return series, text
 
 
-def value(series, name, **labels):
-    return series.get((name, frozenset(labels.items())), 0)
+def value(series, name, default=None, **labels):
+    """A series that is not told is an error unless there is a default."""
+    found = series.get((name, frozenset(labels.items())), default)
+    assert found is not None, f"{name} {labels} is not told"
+    return found
 
 
 def of_type(series, name):
