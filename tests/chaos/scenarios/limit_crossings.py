@@ -48,9 +48,17 @@ def run(s):
     gap = max(later - earlier for earlier, later in zip(begins, begins[1:]))
     s.check(f"a worker joins while a task of {long} s runs: the others go on", f"{gap:.1f} s without a start at most", gap <= 5)
 
+    everybody = (*WORKERS, "w4")
+    cluster.wait_balanced(everybody)
     log = s.path("runs_by_permits")
-    s.insert("timed", {"ms": 2000, "log": log}, 4 * AT_ONCE)
+    last = s.db.value("SELECT MAX(id) FROM tasks_done")
+    for slices in cluster.owned().values():
+        number = next(iter(slices)).rpartition("/")[2]
+        s.insert("timed", {"ms": 2000, "log": log}, AT_ONCE, columns=", slice", values=f", {number}")
     s.wait_all_ended(60)
+    ran = dict(s.db.rows("SELECT i.worker, COUNT(*) FROM tasks_done t JOIN millrace_incarnations i ON i.id = t.claimed_by "
+                         "WHERE t.id > %s GROUP BY i.worker", (last,)))
+    s.check(f"each of the four ran {AT_ONCE} of its own", ran, ran == dict.fromkeys(everybody, AT_ONCE))
     held = runs(log)
     took = max(end for _, end in held) - held[0][0]
     s.check(f"{4 * AT_ONCE} tasks of 2 s by {AT_ONCE} permits: at least half as fast as could be", f"{took:.1f} s", took <= 16)

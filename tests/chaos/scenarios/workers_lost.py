@@ -1,6 +1,6 @@
 """Three ZooKeepers, three workers, 64 slices under load: kill -9 of a worker, and of the leader as soon as its plan for
 one that joins is seen (plan_cut_short kills in the middle of one); SIGSTOP of a worker with tasks running. What was lost
-moves, nothing else does, and nothing runs twice."""
+moves, nothing else does, late settles are refused, and every payment is awarded once."""
 import time
 
 from chaos.cluster import Cluster
