@@ -104,15 +104,18 @@ using ::testing::ElementsAre;
 using ::testing::Not;
 using News = Beat::News;
 
-// A memory shard that may be away.
+// A memory shard that may be away, or slow.
 class Shard final : public Driven<BeatPort> {
  public:
-  Shard(ManualClock& clock, ScratchStore& store) : Driven(clock), store_(store.OpenIncarnations()) {}
+  Shard(ManualClock& clock, ScratchStore& store)
+      : Driven(clock), clock_(clock), store_(store.OpenIncarnations()) {}
 
   Reply<Status> Register(const Incarnation& self) override {
+    Take();
     return away ? Status(Away()) : store_->Register(self);
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
+    Take();
     if (revives) return Result<bool>(true);
     return away ? Result<bool>(Away()) : store_->Renew(id);
   }
@@ -129,9 +132,16 @@ class Shard final : public Driven<BeatPort> {
   bool away = false;
   bool keeps = false;    // it can't end a life
   bool revives = false;  // a replica answers that has not heard of any life's end
+  Micros takes{0};       // a registration or a renewal
+  BootTime sent{};       // the last of them
 
  private:
+  void Take() {
+    sent = clock_.Now();
+    clock_.Advance(takes);
+  }
   static Failure Away() { return Fail(ErrorCode::Unavailable, "the database is away"); }
+  ManualClock& clock_;
   const std::unique_ptr<IncarnationStore> store_;
 };
 
@@ -171,6 +181,21 @@ TEST_F(BeatTest, ItRegistersAndBeatsFiveTimesALease) {
   EXPECT_EQ(lives_.Own()->incarnation(), id);
   EXPECT_THAT(TakeNews(), ElementsAre(News::Born, News::Renewed, News::Renewed, News::Renewed, News::Renewed,
                                       News::Renewed));
+}
+
+// By then others may have watched its beat stand still for as long as it was under way.
+TEST_F(BeatTest, ARegistrationAndARenewalCountFromWhenTheyWereSent) {
+  shard_.takes = seconds(5);
+  const Step<> strand = beat_.Run();
+  const std::shared_ptr<Lease> life = lives_.Own();
+  ASSERT_TRUE(life);
+  EXPECT_TRUE(life->MayStart(shard_.sent + milliseconds(7'999)));
+  EXPECT_FALSE(life->MayStart(shard_.sent + seconds(8)));
+  const BootTime registered = shard_.sent;
+  shard_.Go(seconds(1));
+  ASSERT_GT(shard_.sent, registered);
+  EXPECT_TRUE(life->MayStart(shard_.sent + milliseconds(7'999)));
+  EXPECT_FALSE(life->MayStart(shard_.sent + seconds(8)));
 }
 
 TEST_F(BeatTest, AShardThatIsAwayIsTriedUntilItTakesTheRegistration) {

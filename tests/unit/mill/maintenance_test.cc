@@ -75,9 +75,15 @@ class Shard final : public Driven<TendPort> {
     return Result<std::vector<TaskKey>>(std::exchange(locked, {}));
   }
   Reply<Result<std::size_t>> ChargeCrashes(const std::string&, const std::vector<Crash>& crashes) override {
+    if (keeps_charges) return Result<std::size_t>(Fail(ErrorCode::Unavailable, "the shard is away"));
+    charged.push_back(crashes.size());
     return Result<std::size_t>(crashes.size());
   }
-  Reply<Result<bool>> Retire(const std::string&) override { return Result<bool>(true); }
+  Reply<Result<bool>> Retire(const std::string& incarnation) override {
+    if (keeps_lives) return Result<bool>(Fail(ErrorCode::Unavailable, "the shard is away"));
+    retired.push_back(incarnation);
+    return Result<bool>(true);
+  }
   std::vector<Burial> Burials() override {
     looked.push_back(clock_.Now());
     return burials;
@@ -106,6 +112,10 @@ class Shard final : public Driven<TendPort> {
   std::vector<std::string> saved;
   std::function<void()> when_saving;
   std::vector<Burial> burials;
+  bool keeps_charges = false;  // it can't charge a crash
+  bool keeps_lives = false;    // it can't end a life
+  std::vector<std::size_t> charged;
+  std::vector<std::string> retired;
 
  private:
   std::vector<ScanRow> PageOf(const ScanRequest& request) {
@@ -608,11 +618,23 @@ TEST_F(ManyGroups, AfterADeathAreSweptWhateverSweepIsUnderWay) {
 }
 
 TEST_F(ManyGroups, AreLeftAloneOnceTheLifeHasEnded) {
-  shard_.at_trip = [&] { lives_.SetOwn(nullptr); };
-  shard_.trip_takes = milliseconds(600);
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));  // of several pages
+  shard_.at_trip = [&] {
+    life_->MarkDead();
+    lives_.SetOwn(nullptr);
+  };
   shard_.Wake();
   shard_.Go(seconds(5));
   EXPECT_THAT(shard_.trips, ElementsAre(32));
+}
+
+TEST_F(ManyGroups, AreLeftAloneOnceItIsToStop) {
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
+  shard_.at_trip = [&] { maintenance_.Stop(); };
+  shard_.Wake();
+  shard_.Go(seconds(5));
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
+  EXPECT_TRUE(strand_.Done());
 }
 
 TEST_F(ManyGroups, WhatIsDoubtedStaysSoWhereNotAllCouldBeRead) {
@@ -665,6 +687,24 @@ TEST_F(MaintenanceTest, AProcessOfThisHostThatDiedIsMarkedDeadAtOnce) {
   EXPECT_THAT(shard_.burials, SizeIs(0));
   EXPECT_FALSE(lives_.Live()->contains("w.0"));
   EXPECT_EQ(shard_.rescued.at(0), "w.0");
+}
+
+TEST_F(MaintenanceTest, ADeathIsKeptInMindUntilItWasChargedAndMarked) {
+  shard_.burials = {{"w.0.flight", "w.0", {{{"tasks", 1}, 1}}}};
+  shard_.keeps_charges = true;
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.retired, SizeIs(0)) << "a rescue would hide what it is charged by";
+  EXPECT_THAT(shard_.burials, SizeIs(1));
+  shard_.keeps_charges = false;
+  shard_.keeps_lives = true;
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.charged, ElementsAre(1U));
+  EXPECT_THAT(shard_.burials, SizeIs(1));
+  shard_.keeps_lives = false;
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.charged, ElementsAre(1U, 1U));
+  EXPECT_THAT(shard_.retired, ElementsAre("w.0"));
+  EXPECT_THAT(shard_.burials, SizeIs(0));
 }
 
 }  // namespace
