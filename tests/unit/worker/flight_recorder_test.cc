@@ -44,6 +44,22 @@ class FlightRecorderTest : public ::testing::Test {
     ASSERT_TRUE(WIFSIGNALED(status));
   }
 
+  // Writes this over each such text in the file, `behind` bytes after it.
+  void Overwrite(const std::string& text, const std::string& by, std::size_t behind = 0) const {
+    std::fstream file(folder_ + "/w.1.flight", std::ios::in | std::ios::out | std::ios::binary);
+    const std::string whole{std::istreambuf_iterator<char>(file), {}};
+    ASSERT_NE(whole.find(text), std::string::npos);
+    for (auto at = whole.find(text); at != std::string::npos; at = whole.find(text, at + 1)) {
+      file.seekp(static_cast<std::streamoff>(at + behind));
+      file << by;
+    }
+  }
+  static std::string BootId() {
+    std::string id;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+    return id;
+  }
+
   // What stands there is reported and believed in nothing.
   void ExpectOneProblem() const {
     std::vector<std::string> problems;
@@ -69,6 +85,15 @@ TEST_F(FlightRecorderTest, NamesWhatWasRunningWhenTheProcessWasKilled) {
 
 TEST_F(FlightRecorderTest, ChargesNobodyAfterAStopWasAskedFor) {
   DieRecording([](FlightRecorder& recorder) { recorder.NoteStopping(); });
+  const auto dead = DeadRecorder::Collect(folder_, {"other"}, nullptr);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_THAT(dead[0]->runs(), IsEmpty());
+  EXPECT_THAT(dead[0]->lives(), SizeIs(1));
+}
+
+TEST_F(FlightRecorderTest, ChargesNobodyAfterAReboot) {
+  DieRecording([](FlightRecorder&) {});
+  Overwrite(BootId(), std::string(BootId().size(), '0'));
   const auto dead = DeadRecorder::Collect(folder_, {"other"}, nullptr);
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_THAT(dead[0]->runs(), IsEmpty());
@@ -117,13 +142,15 @@ TEST_F(FlightRecorderTest, ARecorderSpeaksForTheWorkerThatItIsNamedAfterAlone) {
 
 TEST_F(FlightRecorderTest, ATableNameThatMayNotStandInSqlIsNotBelieved) {
   DieRecording([](FlightRecorder&) {});
-  std::fstream file(folder_ + "/w.1.flight", std::ios::in | std::ios::out | std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(file), {}};
-  for (auto at = whole.find("tasks"); at != std::string::npos; at = whole.find("tasks", at + 1)) {
-    file.seekp(static_cast<std::streamoff>(at));
-    file << "t;DROP";
-  }
-  file.close();
+  Overwrite("tasks", "t;DROP");
+  ExpectOneProblem();
+}
+
+TEST_F(FlightRecorderTest, MoreLivesThanThereIsRoomForAreNotBelieved) {
+  DieRecording([](FlightRecorder&) {});
+  // The number stands behind the boot id, in a field of 48 bytes, and a number of eight.
+  const std::uint64_t lives = 257;
+  Overwrite(BootId(), std::string(reinterpret_cast<const char*>(&lives), sizeof lives), 48 + 8);
   ExpectOneProblem();
 }
 
