@@ -327,6 +327,19 @@ TEST_F(MemberTest, AWordThatAPersonSaysInANodeOfItsOwnAfterADeleteIsTaken) {
   EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 7u);
 }
 
+// Said after the mirror was read, in the node that was empty there.
+TEST_F(MemberTest, WhatIsMadeAgainOverwritesNoNewerWord) {
+  TreeMirror mirror;
+  TrackFixedNodes(mirror);
+  while (const auto request = mirror.NextRead()) mirror.Replied(*request, room_.Read(*request));
+  const TreeRequest again = MakeAgain(mirror, {"/config/handlers"}, "", "w1", [](const std::string&) {
+    return std::string(R"({"noop":{"concurrency":9}})");
+  });
+  room_.Put("/config/handlers", R"({"noop":{"concurrency":7}})");
+  EXPECT_EQ(room_.Write(again.writes), TreeStatus::Conflict);
+  EXPECT_EQ(room_.Data("/config/handlers"), R"({"noop":{"concurrency":7}})");
+}
+
 TEST_F(MemberTest, WhatItMakesAgainIsNotedForPeople) {
   Join();
   room_.Delete("/control");
