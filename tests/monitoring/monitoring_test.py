@@ -10,6 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ["MILLRACE_SOURCE_DIR"])
 LIST = json.loads((ROOT / "conf/monitoring/metrics.json").read_text())
+BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 NAMES = {metric["name"]: metric for metric in LIST["metrics"]}
 
 
@@ -27,6 +28,12 @@ def copied(folder):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, root / path)
     return root
+
+
+def filled(command):
+    for word, value in {"{{ $labels.handler }}": "noop", "ID": "1", "PART": "handlers", "SLICE": "main/tasks/0"}.items():
+        command = command.replace(word, value)
+    return command
 
 
 def metrics_in(expression):
@@ -104,6 +111,20 @@ class Monitoring(unittest.TestCase):
         for alert in [*LIST["objectives"], *LIST["alerts"]]:
             self.assertIn(f'<a id="{alert["anchor"]}"></a>', page, alert["name"])
             self.assertGreater(len(alert["action"]), 40, alert["name"])
+
+    def test_every_command_of_an_action_is_one_that_the_program_takes(self):
+        """Where no store and no cluster is named: then nothing else may be wrong with it."""
+        actions = " ".join(alert["action"] for alert in [*LIST["objectives"], *LIST["alerts"]])
+        self.assertNotRegex(re.sub("`[^`]*`", "", actions), r"\bmillrace [a-z]", "a command without its marks")
+        commands = {filled(command) for command in re.findall("`(millrace [^`]*)`", actions)}
+        self.assertGreater(len(commands), 15)
+        with tempfile.TemporaryDirectory() as folder:
+            for command in sorted(commands):
+                done = subprocess.run([BINARY / "millrace", *command.split()[1:]], cwd=folder, env={"HOME": folder}, text=True,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                                      check=False)
+                if not re.search(r"no cluster is named|millrace\.db does not exist", done.stdout):
+                    self.assertNotEqual(2, done.returncode, f"{command}: {done.stdout}")
 
 
 if __name__ == "__main__":
