@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "coordinator/upkeep/task_json.h"
@@ -76,9 +75,7 @@ Status AppendLines(const std::string& path, const std::string& lines) {
 bool Exports::Write(const std::string& type, const std::string& folder, std::span<const TaskRecord> tasks,
                     WallTime now) {
   std::string lines;
-  for (const TaskRecord& task : tasks) {
-    lines += TaskToJson(shard_, task).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  }
+  for (const TaskRecord& task : tasks) lines += TaskLine(shard_, task) + "\n";
   const Status written =
       AppendLines(folder + "/" + FormatTime(now).substr(0, 10) + "." + host_ + ".jsonl", lines);
   std::string trouble;

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "coordinator/upkeep/task_json.h"
 #include "framework/task/expiry.h"
 
 namespace millrace::engine {
@@ -64,6 +65,34 @@ TEST_F(ExportsTest, ATaskIsALineOfTheFileOfItsDayAndHost) {
   }
   EXPECT_EQ(Lines("2026-11-21.host1.jsonl").size(), 1U);
   EXPECT_THAT(exports_.Troubles(), IsEmpty());
+}
+
+// It is the only copy, once the rows are gone.
+TEST_F(ExportsTest, ParamsAndProgressStandInTheLineAsTheyWereWritten) {
+  auto tasks = Tasks(1, 2);
+  tasks[0].task.params = "{\"id\": 123456789012345678901,\n\"part\":0.10000000000000000555,\"id\":1e2}\r\n";
+  tasks[0].task.progress = "[-0, 1.0]";
+  tasks[1].task.progress = "\xEF\xBB\xBF{}";
+  EXPECT_TRUE(exports_.Write("noop", folder_, tasks, now_));
+  const auto lines = Lines("2026-11-20.host1.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[0],
+              HasSubstr(R"("params":{"id": 123456789012345678901, "part":0.10000000000000000555,"id":1e2})"));
+  EXPECT_THAT(lines[0], HasSubstr(R"("progress":[-0, 1.0],)"));
+  EXPECT_EQ(nlohmann::json::parse(lines[0])["progress"].size(), 2U);
+  EXPECT_TRUE(nlohmann::json::parse(lines[1])["progress"].is_string())
+      << "a mark of the byte order is no JSON";
+}
+
+// Each level takes some of the stack of whoever copies it.
+TEST_F(ExportsTest, WhatIsNestedDeeplyIsHandedOutAsAText) {
+  auto tasks = Tasks(1, 1);
+  tasks[0].task.progress = std::string(500'000, '[') + std::string(500'000, ']');
+  EXPECT_TRUE(exports_.Write("noop", folder_, tasks, now_));
+  const auto lines = Lines("2026-11-20.host1.jsonl");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(nlohmann::json::parse(lines[0])["progress"], tasks[0].task.progress);
+  EXPECT_EQ(TaskToJson("main", tasks[0])["progress"], tasks[0].task.progress);
 }
 
 TEST_F(ExportsTest, ATaskThatNeverExpiresHasNoTimeForThat) {
