@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 #include "framework/base/log.h"
 #include "framework/base/suggest.h"
@@ -74,6 +75,7 @@ std::map<std::string, const BatchRow*> RowsToComeBackTo(const BatchPage& page) {
 }  // namespace
 
 Result<NewTask> ParseCallback(const std::string& text, const std::string& key) {
+  if (IsTooDeep(text)) return WrongCallback("it is nested more than 32 levels deep");
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object())
     return WrongCallback("it must be a JSON object such as {\"handler\":\"send_mail\",\"params\":{}}");

@@ -243,6 +243,10 @@ TEST_F(BatchDeciderTest, ACallbackIsATaskAndNothingElse) {
     ASSERT_FALSE(task) << text;
     EXPECT_THAT(task.error().message, HasSubstr(what)) << text;
   }
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  const auto task = ParseCallback(R"({"handler":"a","params":{"x":)" + deep + "}}", "k");
+  ASSERT_FALSE(task);
+  EXPECT_THAT(task.error().message, HasSubstr("32 levels"));
 }
 
 // Through the thread, with real time.
