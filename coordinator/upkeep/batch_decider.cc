@@ -17,7 +17,10 @@ using nlohmann::ordered_json;
 // The counts stand still, and too few have ended: somebody has announced what was never added, or a row went
 // by hand.
 constexpr Micros kStandsStillFor = std::chrono::seconds(30);
-constexpr Micros kAskShardAgain = std::chrono::seconds(5);
+// A shard that does not answer rests so many times as long as it kept the others' batches waiting.
+constexpr int kRestOfAShard = 3;
+constexpr Micros kShortestRest = std::chrono::seconds(5);
+constexpr Micros kLongestRest = std::chrono::minutes(1);
 constexpr std::size_t kBatchesAtOnce = 500;
 const std::vector<std::string> kCallbackMembers = {"handler", "params", "priority", "in"};
 
@@ -141,12 +144,17 @@ void BatchDecider::Follow(const StoresByShard& shards) {
 // Null: it is not one of ours, or is away.
 BatchStore* BatchDecider::At(const std::string& shard) {
   const auto desk = desks_.find(shard);
-  if (desk == desks_.end() || desk->second.again > parts_.now()) return nullptr;
+  const BootTime now = parts_.now();
+  if (desk == desks_.end() || desk->second.again > now) return nullptr;
+  desk->second.asked = now;
   return desk->second.batches.get();
 }
 
 void BatchDecider::NoteError(const std::string& shard, const Error& error) {
-  if (IsOfTheShard(error)) desks_[shard].again = parts_.now() + kAskShardAgain;
+  if (!IsOfTheShard(error)) return;
+  Desk& desk = desks_[shard];
+  const BootTime now = parts_.now();
+  desk.again = now + std::clamp(Micros(now - desk.asked) * kRestOfAShard, kShortestRest, kLongestRest);
 }
 
 // Once for each thing that is wrong.

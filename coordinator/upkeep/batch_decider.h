@@ -68,6 +68,7 @@ class BatchDecider {
   struct Desk {
     std::shared_ptr<Store> store;
     std::unique_ptr<BatchStore> batches;
+    BootTime asked{};       // for the last time
     BootTime again{};       // away: not asked before
     std::string told = {};  // why its batches can't be read
   };

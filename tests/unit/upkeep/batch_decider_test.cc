@@ -164,6 +164,67 @@ TEST_F(BatchDeciderTest, AShardThatIsNotThereHoldsUpItsBatchesAlone) {
   EXPECT_EQ(Look().ended, 1U);
 }
 
+// A server that takes a connection and answers nothing, until the time limit of each call.
+class HangingStore final : public Store {
+ public:
+  HangingStore(ManualClock& clock, int& calls) : calls_(clock, calls) {}
+  std::string Describe() const override { return "hanging:"; }
+  Status Ping() override { return {}; }
+  std::unique_ptr<TaskStore> OpenTasks() override { return nullptr; }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return nullptr; }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return nullptr; }
+  std::unique_ptr<SchemaStore> OpenSchema() override { return nullptr; }
+  std::unique_ptr<PruneStore> OpenPruning() override { return nullptr; }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return nullptr; }
+  std::unique_ptr<BatchStore> OpenBatches() override { return std::make_unique<Calls>(calls_); }
+
+ private:
+  class Calls final : public BatchStore {
+   public:
+    Calls(ManualClock& clock, int& calls) : clock_(clock), calls_(calls) {}
+    Result<bool> Make(const NewBatch&) override { return Hang(); }
+    Result<bool> Unmake(const std::string&) override { return Hang(); }
+    Result<std::optional<BatchRecord>> Find(const std::string&) override { return Hang(); }
+    Result<std::vector<BatchRecord>> List(Which, const std::string&, std::size_t) override { return Hang(); }
+    Result<bool> Announce(const std::string&, const BatchPart&, std::int64_t) override { return Hang(); }
+    Result<bool> Close(const std::string&, const std::string&) override { return Hang(); }
+    Result<bool> End(const BatchEnd&) override { return Hang(); }
+    Result<std::map<std::string, BatchSums>> Sums(std::span<const TableName>,
+                                                  std::span<const std::string>) override {
+      return Hang();
+    }
+    Result<BatchPage> Walk(const TableName&, std::uint64_t, std::size_t) override { return Hang(); }
+    Result<std::vector<BatchRow>> Still(const TableName&, const std::string&,
+                                        std::span<const std::uint64_t>) override {
+      return Hang();
+    }
+
+   private:
+    Failure Hang() {
+      ++calls_;
+      clock_.Advance(seconds(20));
+      return Fail(ErrorCode::Unavailable, "no answer");
+    }
+    ManualClock& clock_;
+    int& calls_;
+  };
+  const Calls calls_;
+};
+
+TEST_F(BatchDeciderTest, AShardThatHangsIsAskedSeldom) {
+  int calls = 0;
+  shards_["b"] = std::make_shared<HangingStore>(clock_, calls);
+  (void)Look();
+  EXPECT_EQ(calls, 1);
+  clock_.Advance(seconds(59));
+  (void)Look();
+  EXPECT_EQ(calls, 1) << "the others have three quarters of the time";
+  clock_.Advance(seconds(1));
+  (void)Look();
+  EXPECT_EQ(calls, 2);
+}
+
 TEST_F(BatchDeciderTest, ATableThatIsGoneHoldsUpItsBatchAlone) {
   Make("june", 1);
   ASSERT_TRUE(a_->OpenBatches()->Announce("june", {"a", "gone"}, 0));
