@@ -84,6 +84,7 @@ Micros ShardSchedules::Look(const ScheduleDuty& duty, BootTime now) {
   config_ = duty.config;
   found_.clear();
   look_at_.reset();
+  raised_ = 0;
   again_ = false;
   const auto& schedules = duty.config->schedules;
   auto rows = store_->Rows();
@@ -344,13 +345,21 @@ Status ShardSchedules::ReadTables() {
   return {};
 }
 
+// Each is a statement: a part of them in one look.
+bool ShardSchedules::RaisesNumber(const ScheduleRow& row, const ScheduleDuty& duty) {
+  if (duty.role != Role::Keeps || row.config >= duty.number) return false;
+  if (++raised_ > kStepsInALook) again_ = true;
+  return raised_ <= kStepsInALook;
+}
+
 Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty) {
   for (int steps = 0; steps < kStepsInALook; ++steps) {
     BOOST_OUTCOME_TRY(last, LastThatCounts(row, schedule.rule));
     const FiringStep decided = Decide(schedule.rule, row.state, last, rows_.now);
     if (!decided.fire && decided.look_at) LookAt(*decided.look_at);
-    if (!decided.moved) return {};
-    ScheduleStep step{.to = *decided.moved, .lapsed = decided.lapsed, .config = duty.number};
+    if (!decided.moved && !RaisesNumber(row, duty)) return {};
+    ScheduleStep step{
+        .to = decided.moved.value_or(row.state), .lapsed = decided.lapsed, .config = duty.number};
     if (decided.fire) {
       BOOST_OUTCOME_TRY(firing, FiringOf(row.name, schedule, *decided.fire));
       step.firing = std::move(firing);

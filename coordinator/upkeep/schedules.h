@@ -105,6 +105,8 @@ class ShardSchedules {
   Status Send(const ScheduleRow& row, const ScheduleConfig& schedule, const std::string& to,
               const ScheduleDuty& duty);
   Status Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
+  // Of a row that stands as the document says: a stand-in that knows an older one must leave it alone.
+  bool RaisesNumber(const ScheduleRow& row, const ScheduleDuty& duty);
   Result<LastTask> LastOf(const ScheduleRow& row, const ScheduleRule& rule);
   Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
   Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
@@ -142,6 +144,7 @@ class ShardSchedules {
   BootTime now_{};
   std::vector<std::string> found_;
   std::optional<WallTime> look_at_;
+  int raised_ = 0;
   bool again_ = false;  // at once, since something was changed; what fails is tried again a second later
 };
 

@@ -398,6 +398,24 @@ TEST_F(SchedulesTest, AStandInLeavesANewerRowAloneHoweverLongItLooks) {
   EXPECT_EQ(Row().config, 7U);
 }
 
+// Nothing of the row but its number says that the document is another.
+TEST_F(SchedulesTest, AStandInFiresNothingByADocumentThatIsNoLongerInForce) {
+  Process leader(stores_);
+  leader.Configure(kHourly, 1);
+  leader.LookAll();
+  Process stand_in(stores_);
+  stand_in.Configure(kHourly, 1);
+  stand_in.duty.role = Role::StandsIn;
+  leader.Configure(R"({"nightly":{"cron":"0 * * * *","handler":"noop","params":{"a":2}}})", 2);
+  leader.LookAll();
+  clock_.Advance(hours(1));
+  stand_in.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  leader.LookAll();
+  EXPECT_EQ(Fired().size(), 2U);
+  EXPECT_EQ(Main().Ask("SELECT COUNT(*) FROM tasks WHERE params='{\"a\":2}'"), 1);
+}
+
 // Until somebody has brought the document back.
 TEST_F(SchedulesTest, AnEnsembleThatWasWipedTakesNoRowsAwayForADay) {
   Process before(stores_);
