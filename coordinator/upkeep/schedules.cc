@@ -21,6 +21,8 @@ constexpr Micros kAtOnce = std::chrono::milliseconds(10);
 // Where no document names a schedule, rows of those that it named before are looked for.
 constexpr Micros kLookForRows = std::chrono::seconds(10);
 constexpr int kStepsInALook = 100;
+constexpr Micros kBetweenSkips = std::chrono::minutes(1);
+constexpr const char* kInWork = "the last firing's task was in work";
 // A leader reads a new document within seconds. One that is newer for longer is of an ensemble that was set
 // up anew since, and begins to count again.
 constexpr Micros kNewerIsStale = std::chrono::minutes(1);
@@ -40,7 +42,7 @@ constexpr Micros kLeftAlone = std::chrono::seconds(10);
 const char* WhyLapsed(const ScheduleRow& row, const ScheduleState& to, const LastTask& last) {
   if (row.state.paused) return "the schedule was paused";
   if (row.state.rhythm != to.rhythm) return "its rule was changed";
-  return last.in_work ? "the last firing's task was in work" : "nobody was there in time";
+  return last.in_work ? kInWork : "nobody was there in time";
 }
 
 }  // namespace
@@ -61,21 +63,6 @@ ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, Wa
   task.params = schedule.params;
   task.biz_key = FiringKey(name, time);
   return task;
-}
-
-void ScheduleBoard::Keep(const std::string& shard, ScheduleReading reading) {
-  MutexLock lock(mutex_);
-  readings_[shard] = std::move(reading);
-}
-
-void ScheduleBoard::Forget(const std::string& shard) {
-  MutexLock lock(mutex_);
-  readings_.erase(shard);
-}
-
-ScheduleReadings ScheduleBoard::Readings() const {
-  MutexLock lock(mutex_);
-  return readings_;
 }
 
 Micros ShardSchedules::Look(const ScheduleDuty& duty, BootTime now) {
@@ -126,6 +113,7 @@ void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
     const auto before = known_.find(name);
     const bool same = before != known_.end() && before->second.row == number;
     known[name] = same ? before->second : Known{number, BootClock::now()};
+    if (before != known_.end()) known[name].skips = before->second.skips;
   };
   std::map<std::string, Unnumbered> unnumbered;
   for (const auto& [name, schedule] : duty.config->schedules) {
@@ -352,6 +340,24 @@ bool ShardSchedules::RaisesNumber(const ScheduleRow& row, const ScheduleDuty& du
   return raised_ <= kStepsInALook;
 }
 
+void ShardSchedules::Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step) {
+  const Skips& skips = known_.at(row.name).skips;
+  const std::string why = step.lapsed == 0 ? kInWork : WhyLapsed(row, step.to, last);
+  const bool waits = why == kInWork && skips.told && now_ - *skips.told < kBetweenSkips;
+  if (waits || step.lapsed + skips.untold == 0) return;
+  step.earlier = skips.untold;
+  step.why = why;
+}
+
+void ShardSchedules::NoteLapsed(const std::string& name, const ScheduleStep& step) {
+  Skips& skips = known_.at(name).skips;
+  skips.untold += step.lapsed;
+  if (step.why.empty()) return;
+  LogWarning("firings of a schedule lapsed",
+             {{"schedule", name}, {"firings", skips.untold}, {"why", step.why}});
+  skips = {.told = now_};
+}
+
 Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty) {
   for (int steps = 0; steps < kStepsInALook; ++steps) {
     BOOST_OUTCOME_TRY(last, LastThatCounts(row, schedule.rule));
@@ -364,16 +370,13 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
       BOOST_OUTCOME_TRY(firing, FiringOf(row.name, schedule, *decided.fire));
       step.firing = std::move(firing);
     }
-    if (step.lapsed > 0) step.why = WhyLapsed(row, step.to, last);
+    Explain(row, last, step);
     const auto stepped = store_->Step(row, step);
     const bool overtaken = stepped ? !stepped->moved : stepped.error().code == ErrorCode::Conflict;
     again_ = again_ || overtaken;
     if (overtaken) return {};
     if (!stepped) return Fail(stepped.error());
-    if (step.lapsed > 0) {
-      LogWarning("firings of a schedule lapsed",
-                 {{"schedule", row.name}, {"firings", step.lapsed}, {"why", step.why}});
-    }
+    NoteLapsed(row.name, step);
     if (duty.number == 0) unnumbered_[row.name].served = Mark{step.to.rhythm, step.to.paused};
     row.state = step.to;
     row.config = duty.number;

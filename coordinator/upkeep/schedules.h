@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/upkeep/schedule_place.h"
@@ -45,9 +46,18 @@ struct ScheduleDuty {
 // What the shards' schedules know of each other. Thread-safe.
 class ScheduleBoard {
  public:
-  void Keep(const std::string& shard, ScheduleReading reading);
-  void Forget(const std::string& shard);
-  ScheduleReadings Readings() const;
+  void Keep(const std::string& shard, ScheduleReading reading) {
+    MutexLock lock(mutex_);
+    readings_[shard] = std::move(reading);
+  }
+  void Forget(const std::string& shard) {
+    MutexLock lock(mutex_);
+    readings_.erase(shard);
+  }
+  ScheduleReadings Readings() const {
+    MutexLock lock(mutex_);
+    return readings_;
+  }
 
  private:
   mutable Mutex mutex_;
@@ -71,12 +81,19 @@ class ShardSchedules {
   const std::vector<std::string>& troubles() const { return troubles_; }
 
  private:
+  // Firings that `overlap` left out: the audit is told of them once a minute at most, since of a schedule
+  // each second it would soon hold nothing else.
+  struct Skips {
+    std::size_t untold = 0;
+    std::optional<BootTime> told = {};  // for the last time
+  };
   // What stands here of a schedule, and since when: where it went away and came back, its number is another.
   struct Known {
     std::optional<std::uint64_t> row;  // its number
     BootTime since{};
     bool confirmed = false;
     std::optional<TaskKey> ended = {};  // the last task, where it was found to have ended
+    Skips skips = {};
   };
   // A rule, as far as a row shows it.
   struct Mark {
@@ -107,6 +124,8 @@ class ShardSchedules {
   Status Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
   // Of a row that stands as the document says: a stand-in that knows an older one must leave it alone.
   bool RaisesNumber(const ScheduleRow& row, const ScheduleDuty& duty);
+  void Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step);
+  void NoteLapsed(const std::string& name, const ScheduleStep& step);
   Result<LastTask> LastOf(const ScheduleRow& row, const ScheduleRule& rule);
   Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
   Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);

@@ -46,7 +46,8 @@ struct ScheduleStep {
   ScheduleState to;
   std::optional<ScheduledFiring> firing;
   std::size_t lapsed = 0;
-  std::string why;           // it lapsed, for the audit
+  std::string why;           // for the audit, which is told of what lapsed; empty: it is not, yet
+  std::size_t earlier = 0;   // lapsed in steps before, of which it was not told
   std::uint64_t config = 0;  // the number of the document that says so; 0: nobody counts
 };
 

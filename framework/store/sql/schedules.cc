@@ -143,9 +143,9 @@ Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const Sc
   if (step.firing) {
     BOOST_OUTCOME_TRYV(Insert(seen.name, *step.firing, stepped));
   }
-  if (step.lapsed > 0) {
-    BOOST_OUTCOME_TRYV(
-        NoteEvents(db_, kScheduleLapsed, "", {{seen.name, std::to_string(step.lapsed) + ": " + step.why}}));
+  if (!step.why.empty()) {
+    const std::string detail = std::to_string(step.lapsed + step.earlier) + ": " + step.why;
+    BOOST_OUTCOME_TRYV(NoteEvents(db_, kScheduleLapsed, "", {{seen.name, detail}}));
   }
   BOOST_OUTCOME_TRYV(transaction.Commit());
   stepped.moved = true;

@@ -303,6 +303,49 @@ TEST_F(SchedulesTest, WhatOverlapsLapsesWhereItIsToBeSkipped) {
   EXPECT_EQ(Tasks(Main()), 2);  // the key of the first was freed, since it never started
 }
 
+// Of a schedule each second it would else soon hold nothing else.
+TEST_F(SchedulesTest, TheAuditIsToldOfWhatOverlapsOnceAMinute) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"every":"1s","handler":"noop","overlap":"skip"}})", 1);
+  process.LookAll();
+  ASSERT_EQ(Fired().size(), 1U);
+  const auto pass = [&](int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      clock_.Advance(1s);
+      process.later += 1s;
+      process.LookAll();
+    }
+  };
+  const auto told = [&](const std::string& what) {
+    return Main().Ask("SELECT " + what +
+                      " FROM millrace_audit WHERE action='schedule_lapsed' AND detail LIKE "
+                      "'%: the last firing''s task was in work%'");
+  };
+  pass(1);
+  EXPECT_EQ(told("COUNT(*)"), 1) << "the first at once";
+  pass(128);
+  EXPECT_EQ(Row().lapsed, 129U);
+  EXPECT_EQ(told("COUNT(*)"), 3);
+  process.Configure(R"({"nightly":{"every":"1s","handler":"noop"}})", 2);
+  pass(60);
+  EXPECT_EQ(told("COUNT(*)"), 4) << "what is left of the overlap, too";
+  EXPECT_EQ(told("SUM(CAST(detail AS INTEGER))"), 129);
+  EXPECT_EQ(Row().lapsed, 129U);
+}
+
+TEST_F(SchedulesTest, ATimeThatAPersonWroteInAnotherFormFiresAsItReads) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  Main().Run("UPDATE millrace_schedules SET next_at='2026-11-22 12:30:00', last_at='2026-11-22T12:00:00Z'");
+  clock_.Advance(30min);
+  EXPECT_GE(process.Look("main"), 500ms);
+  EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:00:00Z", "2026-11-22T12:30:00Z"));
+  clock_.Advance(30min);
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 3U);
+}
+
 TEST_F(SchedulesTest, ItsLastTaskIsAskedForOnlyWhereThatCounts) {
   Process process(stores_);
   process.Configure(R"({"nightly":{"every":"1h","handler":"noop","overlap":"skip"}})", 1);
