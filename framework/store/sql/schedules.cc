@@ -9,12 +9,13 @@ namespace {
 
 // What a row was read as: a condition, and its values.
 constexpr char kAsSeen[] =
-    " WHERE name=? AND next_at $same ? AND last_at $same ? AND rhythm=? AND paused=? AND config=? AND "
+    " WHERE name=? AND next_at $same ? AND last_at $same ? AND rhythm=? AND (paused<>0)=? AND config=? AND "
     "moved_to=?";
 
 // A time or NULL; the text stands beside it while its statement runs.
 struct TimeValue {
   explicit TimeValue(const std::optional<WallTime>& time) : text(time ? TimeText(*time) : "") {}
+  explicit TimeValue(std::string as_it_stands) : text(std::move(as_it_stands)) {}
   operator Value() const { return Value::OrNull(text); }  // NOLINT
   const std::string text;
 };
@@ -114,15 +115,30 @@ Result<bool> SqlScheduleStore::Make(const ScheduleRow& row) {
 }
 
 // `text` up to its condition. An UPDATE by it changes something, so that no database counts it for nothing.
+// SQLite keeps a time as a person wrote it, in whatever form: of one that reads as it was seen the row's own
+// text is taken.
 Result<bool> SqlScheduleStore::WriteAsSeen(const std::string& text, std::initializer_list<Value> values,
                                            const ScheduleRow& seen) {
+  const auto write = [&](const TimeValue& next, const TimeValue& last) -> Result<bool> {
+    std::vector<Value> all(values);
+    all.insert(all.end(), {seen.name, next, last, seen.state.rhythm, seen.state.paused ? 1 : 0, seen.config,
+                           seen.moved_to});
+    BOOST_OUTCOME_TRY(rows, db_.Write(text + kAsSeen, Connection::Values(all)));
+    return rows == 1;
+  };
   const TimeValue next(seen.state.next);
   const TimeValue last(seen.state.last);
-  std::vector<Value> all(values);
-  all.insert(all.end(), {seen.name, next, last, seen.state.rhythm, seen.state.paused ? 1 : 0, seen.config,
-                         seen.moved_to});
-  BOOST_OUTCOME_TRY(rows, db_.Write(text + kAsSeen, Connection::Values(all)));
-  return rows == 1;
+  BOOST_OUTCOME_TRY(written, write(next, last));
+  if (written) return true;
+  std::string own_next = next.text;
+  std::string own_last = last.text;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT next_at,last_at FROM millrace_schedules WHERE name=?", {seen.name},
+                               [&](const Row& row) {
+                                 if (row.Time(1) == seen.state.next) own_next = row.Text(1);
+                                 if (row.Time(2) == seen.state.last) own_last = row.Text(2);
+                               }));
+  if (own_next == next.text && own_last == last.text) return false;
+  return write(TimeValue(std::move(own_next)), TimeValue(std::move(own_last)));
 }
 
 Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const ScheduleStep& step) {
