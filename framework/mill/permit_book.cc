@@ -240,7 +240,7 @@ std::vector<PermitChange> PermitBook::ToChange(BootTime now) {
   std::vector<PermitChange> changes;
   if (!life_ || !life_->Alive()) return changes;
   for (auto& [place, held] : held_) {
-    if (held.attempt || held.doubt || held.lost) continue;
+    if (held.attempt || held.doubt || held.lost || Rests(place.first, now)) continue;
     Type& one = types_[place.first];
     const bool over = others_ && now - held.since >= kTurn;
     const bool valid = one.ruled && place.second <= one.rule.concurrency;
@@ -254,7 +254,7 @@ std::vector<PermitChange> PermitBook::ToChange(BootTime now) {
     }
   }
   for (auto& [type, one] : types_) {
-    if (std::exchange(one.fresh, false)) Take(type, one, now, changes);
+    if (now >= one.rests && std::exchange(one.fresh, false)) Take(type, one, now, changes);
   }
   return changes;
 }
@@ -327,7 +327,7 @@ BootTime PermitBook::Next(BootTime now) const {
   BootTime next = now + kSeldomest;
   for (const auto& [place, held] : held_) {
     if (held.attempt || held.lost) continue;
-    next = std::min(next, held.until);
+    next = std::min(next, std::max(held.until, types_.at(place.first).rests));
   }
   for (const auto& [type, one] : types_) {
     const BootTime at = std::max({one.look, one.yields, now});

@@ -78,8 +78,8 @@ class PermitBook {
   // Types whose rows have to be made, as of the last Read.
   std::vector<std::pair<std::string, std::uint32_t>> ToMake();
   // Writes that make what was sent before harmless, where its outcome is unknown.
-  std::vector<PermitChange> ToVoid() const;
-  void Voided();
+  std::vector<PermitChange> ToVoid(BootTime now) const;
+  void Voided(const std::vector<PermitChange>& sent);
   // What is to be written now. Each is answered by Changed, Failed or Unknown before it is asked again.
   std::vector<PermitChange> ToChange(BootTime now);
   // Returns the attempts that may start.
@@ -87,13 +87,15 @@ class PermitBook {
                                   BootTime now);
   void Failed(const std::vector<PermitChange>& sent);
   void Unknown(const std::vector<PermitChange>& sent);
+  // Nothing of the type is to be written before.
+  void Rest(const std::string& type, BootTime until) { types_[type].rests = until; }
   // A permit without a task was taken: tasks may be claimed for it. True once for each.
   bool TakeRoomAgain() { return std::exchange(room_again_, false); }
   // What former lives hold by the last look, though nothing runs by it: to be freed in the name of each,
   // since nobody can take it over while that life goes on. Told until Freed: the turn keeps a write that is
   // sent twice, or lands late, from a permit that was taken since.
-  std::map<std::string, std::vector<PermitChange>> ToFree();
-  void Freed(const std::string& incarnation);
+  std::map<std::string, std::vector<PermitChange>> ToFree(BootTime now);
+  void Freed(const std::string& incarnation, const std::vector<PermitChange>& sent);
   // When there is something to do again, if nothing happens.
   BootTime Next(BootTime now) const;
 
@@ -127,6 +129,7 @@ class PermitBook {
     BootTime look{};                       // not to be read before
     BootTime again{};                      // to be read then, though nothing is needed
     BootTime yields{};                     // nothing is taken before: others have their turn
+    BootTime rests{};                      // nothing is written before
     Micros pause{0};                       // between two looks
     Micros each{0};                        // how long one task keeps a permit; 0: not known
     std::map<std::uint32_t, Permit> seen;  // of others, or free, as of the last look
@@ -153,6 +156,7 @@ class PermitBook {
   // How many tasks may be claimed ahead of the permits.
   std::size_t Ahead(const std::string& type, const Type& one, BootTime now) const;
   bool Needs(const std::string& type, const Type& one, BootTime now) const;
+  bool Rests(const std::string& type, BootTime now) const { return now < types_.at(type).rests; }
   bool IsToRead(const std::string& type, const Type& one, BootTime now) const;
   void Reconcile(const Place& place, Held& held, const Permit& row, BootTime now);
   void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);

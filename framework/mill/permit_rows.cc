@@ -96,18 +96,23 @@ void PermitBook::NoteLeft(const Permit& row) {
   }
 }
 
-std::map<std::string, std::vector<PermitChange>> PermitBook::ToFree() {
+std::map<std::string, std::vector<PermitChange>> PermitBook::ToFree(BootTime now) {
   std::erase_if(former_, [](const auto& entry) { return !entry.first->Alive(); });  // others see to its rows
   std::map<std::string, std::vector<PermitChange>> changes;
   for (const auto& [life, left] : former_) {
-    if (!left.empty()) changes.emplace(life->incarnation(), left);
+    for (const PermitChange& change : left) {
+      if (!Rests(change.handler, now)) changes[life->incarnation()].push_back(change);
+    }
   }
   return changes;
 }
 
-void PermitBook::Freed(const std::string& incarnation) {
+void PermitBook::Freed(const std::string& incarnation, const std::vector<PermitChange>& sent) {
   for (auto& [life, left] : former_) {
-    if (life->incarnation() == incarnation) left.clear();
+    if (life->incarnation() != incarnation) continue;
+    for (const PermitChange& change : sent) {
+      std::erase_if(left, [&](const PermitChange& one) { return one.handler == change.handler; });
+    }
   }
 }
 
@@ -134,17 +139,20 @@ std::vector<std::pair<std::string, std::uint32_t>> PermitBook::ToMake() {
   return made;
 }
 
-std::vector<PermitChange> PermitBook::ToVoid() const {
+std::vector<PermitChange> PermitBook::ToVoid(BootTime now) const {
   std::vector<PermitChange> changes;
   for (const auto& [place, held] : held_) {
-    if (!held.doubt || held.voided) continue;
+    if (!held.doubt || held.voided || Rests(place.first, now)) continue;
     changes.push_back({.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Voided});
   }
   return changes;
 }
 
-void PermitBook::Voided() {
-  for (auto& [place, held] : held_) held.voided = held.doubt;
+void PermitBook::Voided(const std::vector<PermitChange>& sent) {
+  for (const PermitChange& change : sent) {
+    const auto entry = held_.find({change.handler, change.number});
+    if (entry != held_.end()) entry->second.voided = entry->second.doubt;
+  }
 }
 
 }  // namespace millrace::engine

@@ -104,6 +104,12 @@ class Permits {
   Step<bool> Read();
   Step<bool> Change(const Lease& life);
   Step<bool> FreeLeft();
+  using Answer = std::function<void(const std::vector<PermitChange>&, const Result<std::vector<bool>>&)>;
+  Step<bool> Send(const std::string& incarnation, const std::vector<PermitChange>& changes,
+                  const Answer& answer);
+  void NoteLocked(const std::vector<PermitChange>& sent);
+  void NoteWritten(const std::vector<PermitChange>& sent);
+  std::string LockedTrouble();
   bool Failed(const Error& error);
   std::set<AttemptPtr> Withdrawn() const;
   void CountOverrun(const Attempt& attempt);
@@ -116,6 +122,11 @@ class Permits {
   std::vector<std::string> shards_;  // as of the last time that all of them were asked
   BootTime ask_home_{};              // whether it still is
   Micros pause_{0};
+  struct Locked {
+    int times = 0;  // in succession
+    BootTime at{};
+  };
+  std::map<std::string, Locked> locked_;  // types of which a row was locked by others
   std::atomic<bool> stopping_{false};
 
   mutable Mutex mutex_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <set>
 
 #include "driven_port.h"
 
@@ -86,6 +87,9 @@ class ScriptedHome final : public Driven<PermitPort> {
   Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string& incarnation,
                                           const std::vector<PermitChange>& changes) override {
     if (away) return Result<std::vector<bool>>(Fail(*away, "away"));
+    const auto is_locked = [&](const PermitChange& change) { return locked.contains(change.handler); };
+    if (std::any_of(changes.begin(), changes.end(), is_locked))
+      return Result<std::vector<bool>>(Fail(ErrorCode::Conflict, "somebody has locked a row"));
     if (loses) {
       late = {incarnation, changes};
       const bool lands = std::exchange(loses, nullptr)();
@@ -113,7 +117,8 @@ class ScriptedHome final : public Driven<PermitPort> {
   std::string silent;                   // does not say what the home is
   std::function<void()> before_naming;  // once
   std::optional<ErrorCode> away;
-  std::function<bool()> loses;  // the next reply is lost; whether the statement landed
+  std::set<std::string> locked;  // types
+  std::function<bool()> loses;   // the next reply is lost; whether the statement landed
   std::pair<std::string, std::vector<PermitChange>> late;
   int reads = 0;
 };
@@ -162,14 +167,14 @@ class Worker final : public Runner {
     return true;
   }
 
-  void Claim(std::uint64_t id) {
+  void Claim(std::uint64_t id, const std::string& type = "mail") {
     Task task;
     task.key = {"tasks", id};
-    task.handler = "mail";
+    task.handler = type;
     task.attempt = 1;
     std::vector<AttemptPtr> one{std::make_shared<Attempt>(
         shard, "main", task, std::make_shared<Lease>("s", kLease, clock_.Now()), false)};
-    EXPECT_TRUE(permits.Take("mail", one));
+    EXPECT_TRUE(permits.Take(type, one));
   }
   // The first one that runs has been settled.
   void Settle() {
@@ -325,6 +330,71 @@ TEST_F(PermitsTest, WhoMayNotClaimForItLeavesItToOthersAtOnce) {
   EXPECT_THAT(a_.Running(), ElementsAre(2)) << "what holds it keeps it";
 }
 
+class LockedRowTest : public PermitsTest {
+ protected:
+  void SetUp() override { a_.permits.Follow({{"mail", {1, 4}}, {"post", {1, 4}}}); }
+  const std::string& HolderOfPost() const { return home_.rows.at({"post", 1}).holder; }
+};
+
+TEST_F(LockedRowTest, HoldsUpItsOwnTypeAlone) {
+  a_.Claim(1);
+  a_.Claim(2, "post");
+  a_.Go(milliseconds(300));
+  ASSERT_THAT(a_.Running(), testing::UnorderedElementsAre(1, 2));
+  a_.port.locked = {"mail"};
+  a_.Claim(3);
+  a_.Claim(4, "post");
+  a_.Settle();
+  a_.Settle();
+  a_.Go(milliseconds(300));
+  ASSERT_THAT(a_.Running(), ElementsAre(4));
+  a_.Settle();
+  a_.Go(seconds(3));
+  EXPECT_EQ(HolderOfPost(), "");
+  EXPECT_THAT(a_.permits.Look().trouble, testing::HasSubstr("locked the permits of mail"));
+  EXPECT_THAT(a_.shard->back, ElementsAre(3));
+  a_.port.locked.clear();
+  a_.Claim(5);
+  a_.Go(seconds(2));
+  EXPECT_THAT(a_.Running(), ElementsAre(5));
+  EXPECT_EQ(a_.permits.Look().trouble, "");
+}
+
+TEST_F(LockedRowTest, APermitBehindItIsFreedWhenItIsUnlocked) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  a_.port.locked = {"mail"};
+  a_.Settle();
+  a_.Go(seconds(5));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  a_.port.locked.clear();
+  a_.Go(seconds(1));
+  EXPECT_EQ(home_.Row().holder, "");
+}
+
+TEST_F(LockedRowTest, WhatIsInDoubtBehindItHoldsUpNoOtherType) {
+  a_.port.loses = [] { return true; };
+  a_.Claim(1);
+  a_.Go(milliseconds(10));
+  a_.port.locked = {"mail"};
+  a_.Claim(2, "post");
+  a_.Go(milliseconds(500));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  a_.port.locked.clear();
+  a_.Go(seconds(1));
+  EXPECT_THAT(a_.Running(), testing::UnorderedElementsAre(1, 2));
+}
+
+TEST_F(LockedRowTest, NobodyIsTroubledByItWhoDoesNotNeedIt) {
+  a_.port.locked = {"mail"};
+  a_.Claim(1);
+  a_.Go(seconds(3));
+  EXPECT_NE(a_.permits.Look().trouble, "");
+  a_.permits.Follow({{"post", {1, 4}}});
+  a_.Go(seconds(12));
+  EXPECT_EQ(a_.permits.Look().trouble, "");
+}
+
 // As after a change of the home's entry: the shard has a new life, and its former one ends what it has.
 class FormerLifeTest : public PermitsTest {
  protected:
@@ -406,6 +476,15 @@ TEST_F(FormerLifeTest, AFreeThatFailsOrIsLostIsSentAgain) {
   GoOn(seconds(1));
   ASSERT_THAT(a_.Running(), ElementsAre(2));
   EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+}
+
+TEST_F(FormerLifeTest, ALockedRowOfAnotherTypeKeepsNothingFromBeingFreed) {
+  a_.permits.Follow({{"mail", {1, 4}}, {"post", {1, 4}}});
+  a_.port.locked = {"post"};
+  a_.Claim(2, "post");
+  a_.Settle();
+  GoOn(seconds(1));
+  EXPECT_EQ(home_.Row().holder, "");
 }
 
 TEST_F(FormerLifeTest, NothingIsSentInTheNameOfALifeThatIsOver) {
