@@ -25,7 +25,8 @@ class CallContext {
   virtual ~CallContext() = default;
   virtual bool ShouldStop() const = 0;
   virtual Micros TimeLeft() const = 0;
-  virtual void Log(LogLevel level, std::string_view message) = 0;
+  // Of the task `index` of the call, as SaveProgress.
+  virtual void Log(std::size_t index, LogLevel level, std::string_view message) = 0;
   virtual Status SaveProgress(std::size_t index, std::string_view progress) = 0;
   // Refuses transaction control and DDL (Invalid) before anything is sent.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;

@@ -180,7 +180,7 @@ struct PluginCall::HostFunctions {
       const LogLevel as = level == MILLRACE_LOG_ERROR     ? LogLevel::Error
                           : level == MILLRACE_LOG_WARNING ? LogLevel::Warning
                                                           : LogLevel::Info;
-      self.context_.Log(as, Shorten(View(message)));
+      self.context_.Log(self.Meant(0), as, Shorten(View(message)));
       return {};
     });
   }
@@ -189,6 +189,7 @@ struct PluginCall::HostFunctions {
                                    millrace_text* error) noexcept {
     return Guarded(call, error, [&](PluginCall& self) -> Status {
       const std::string_view text = View(progress);
+      index = self.Meant(index);
       if (index >= self.tasks_.size()) {
         return Fail(ErrorCode::Invalid, "progress for task " + std::to_string(index) + " of a call with " +
                                             std::to_string(self.tasks_.size()));

@@ -40,6 +40,8 @@ class PluginCall {
  private:
   struct HostFunctions;
 
+  // Whose progress or line it is: of the task that was begun, whatever index comes with it.
+  std::size_t Meant(std::size_t index) const { return current_.value_or(index); }
   void EndTask();
   bool LooksThrown() const;
   void RunHandler(const millrace_handler& handler, void* instance, const std::string& shard);

@@ -117,8 +117,9 @@ bool WorkerContext::ShouldStop() const {
 
 Micros WorkerContext::TimeLeft() const { return std::max(Micros(0), deadline_ - clock_.Now()); }
 
-void WorkerContext::Log(LogLevel level, std::string_view message) {
-  attempts_.front()->host->Log(*attempts_.front(), level, Shorten(message));
+void WorkerContext::Log(std::size_t index, LogLevel level, std::string_view message) {
+  const Attempt& attempt = *attempts_[index];
+  attempt.host->Log(attempt, level, Shorten(message));
 }
 
 Status WorkerContext::SaveProgress(std::size_t index, std::string_view progress) {

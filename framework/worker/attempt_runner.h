@@ -63,7 +63,7 @@ class WorkerContext final : public CallContext {
 
   bool ShouldStop() const override;
   Micros TimeLeft() const override;
-  void Log(LogLevel level, std::string_view message) override;
+  void Log(std::size_t index, LogLevel level, std::string_view message) override;
   Status SaveProgress(std::size_t index, std::string_view progress) override;
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override {
     return transaction_.Execute(sql, values);

@@ -69,7 +69,8 @@ class Context {
 
   // Shown to people, and given to the task's next attempt. At most 4096 bytes of UTF-8. Not part of the
   // transaction: it is written within about a second, with the task's end at the latest, and stays whatever
-  // the outcome is; the last one counts. `index` is the task's place in a batch.
+  // the outcome is; the last one counts. `index` is the task's place among those of a
+  // BatchHandler's call.
   void SaveProgress(std::string_view progress, std::size_t index = 0) {
     millrace_text error{};
     Check(host_->save_progress(call_, index, detail::Text(progress), &error), error);

@@ -13,7 +13,10 @@ class RecordingContext : public CallContext {
  public:
   bool ShouldStop() const override { return stop; }
   Micros TimeLeft() const override { return time_left; }
-  void Log(LogLevel, std::string_view message) override { logged.emplace_back(message); }
+  void Log(std::size_t index, LogLevel, std::string_view message) override {
+    logged.emplace_back(message);
+    logged_of.push_back(index);
+  }
   Status SaveProgress(std::size_t index, std::string_view progress) override {
     saved.emplace_back(index, progress);
     return {};
@@ -41,6 +44,7 @@ class RecordingContext : public CallContext {
   bool throws = false;
   Result<SqlResult> sql_answer;
   std::vector<std::string> logged;
+  std::vector<std::size_t> logged_of;  // the task of each line
   std::vector<std::pair<std::size_t, std::string>> saved;
   std::vector<std::string> executed;
   std::vector<std::vector<SqlValue>> bound;

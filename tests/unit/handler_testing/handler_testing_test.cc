@@ -154,6 +154,8 @@ TEST(HandlerTestTest, SeveralTasksOfAPlainHandlerKeepOrLoseTheirOwnSql) {
   EXPECT_EQ(run.calls, 1u);
   EXPECT_EQ(run.tasks[0].sql, SqlEffect::RolledBack);
   EXPECT_EQ(run.tasks[1].sql, SqlEffect::Committed);
+  EXPECT_EQ(run.tasks[0].progress, "at Ann");
+  EXPECT_EQ(run.tasks[1].progress, "at Bob");
   EXPECT_EQ(GreetedOf(test, "Ann"), "0");
   EXPECT_EQ(GreetedOf(test, "Bob"), "1");
   ASSERT_THAT(run.submitted, SizeIs(1));

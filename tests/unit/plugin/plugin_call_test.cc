@@ -33,5 +33,27 @@ TEST(PluginCallTest, AnExceptionWithoutAMessageIsAFailedAttemptAllTheSame) {
   EXPECT_EQ(context.thrown, 1);
 }
 
+// As a plain handler does, which knows of one task alone.
+void TellOfEach(void*, millrace_call* call, const millrace_host* host, const millrace_task*,
+                std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    host->begin_task(call, i);
+    const std::string text = std::to_string(i);
+    host->log(call, MILLRACE_LOG_INFO, ToText(text));
+    host->save_progress(call, 0, ToText(text), nullptr);
+  }
+}
+
+TEST(PluginCallTest, ProgressAndLinesAreThoseOfTheTaskThatWasBegun) {
+  RecordingContext context;
+  const std::vector<Task> tasks = {SomeTask("pay", "{}", 1), SomeTask("pay", "{}", 2)};
+  const std::vector<const Task*> pointers = PointersTo(tasks);
+  millrace_handler handler{};
+  handler.run = &TellOfEach;
+  PluginCall(pointers, context).Run(handler, nullptr, "main");
+  EXPECT_THAT(context.saved, testing::ElementsAre(testing::Pair(0, "0"), testing::Pair(1, "1")));
+  EXPECT_THAT(context.logged_of, testing::ElementsAre(0, 1));
+}
+
 }  // namespace
 }  // namespace millrace::engine

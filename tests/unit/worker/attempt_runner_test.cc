@@ -185,5 +185,33 @@ TEST_F(AttemptTest, WhatHasLostItsPermitGoesBackUncountedAndItsSqlIsRolledBack) 
   EXPECT_EQ(run(false, Outcome{}, transaction).to, Settlement::To::Succeeded) << "what is done is done";
 }
 
+TEST_F(AttemptTest, ALineIsThatOfTheTaskThatItIsTold) {
+  class Telling final : public HandlerInstance {
+   public:
+    std::uint32_t MaxBatch() const override { return 2; }
+    std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
+                             CallContext& context) override {
+      for (std::size_t i = 0; i < tasks.size(); ++i) context.Log(i, LogLevel::Info, "here");
+      return std::vector<Outcome>(tasks.size());
+    }
+  };
+  class Listening final : public NoHost {
+   public:
+    void Log(const Attempt& attempt, LogLevel, std::string_view) override {
+      told.push_back(attempt.task.key.id);
+    }
+    std::vector<std::uint64_t> told;
+  };
+  const auto host = std::make_shared<Listening>();
+  CallPart part;
+  for (const std::uint64_t id : {7, 8}) {
+    Task task;
+    task.key.id = id;
+    part.attempts.push_back(std::make_shared<Attempt>(host, "main", task, lease_, false));
+  }
+  AttemptRunner(clock_, *this).Run({{}, std::make_shared<Telling>(), 1}, part, transaction_);
+  EXPECT_THAT(host->told, testing::ElementsAre(7, 8));
+}
+
 }  // namespace
 }  // namespace millrace::engine
