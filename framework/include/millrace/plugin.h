@@ -101,8 +101,8 @@ typedef struct millrace_host {
   int32_t (*should_stop)(const millrace_call* call);
   int64_t (*time_left_us)(const millrace_call* call);
   void (*log)(millrace_call* call, int32_t level, millrace_text message);
-  /* Shown to people, and given to the next attempt of task `index`, or of the one that was begun (begin_task).
-   * At most 4096 bytes. */
+  /* Shown to people, and given to the next attempt of task `index`, or of the one that was begun (see
+   * begin_task). At most 4096 bytes. */
   int32_t (*save_progress)(millrace_call* call, size_t index, millrace_text progress, millrace_text* error);
   /* SQL in the tasks' own transaction, which commits with their settle. `?` stands for a value. */
   int32_t (*sql)(millrace_call* call, millrace_text statement, const millrace_value* values, size_t count,
