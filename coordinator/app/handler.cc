@@ -63,19 +63,24 @@ bool IsTaken(const LocalEnd& end) {
   return end.said.kind != OutcomeKind::Done || end.end.to == Settlement::To::Succeeded;
 }
 
-// Of its SQL alone: what else a handler does, to files or by calls, nobody takes back.
-std::string EffectText(const LocalEnd& end, bool commit) {
+// What goes with its transaction; what else a handler does, to files or by calls, nobody takes back.
+std::string WrittenText(const LocalReport& report) {
+  if (report.submitted.empty()) return report.statements.empty() ? "" : "its SQL";
+  return report.statements.empty() ? "what it submits" : "its SQL and what it submits";
+}
+
+std::string EffectText(const LocalEnd& end, const std::string& written, bool commit) {
   switch (end.effect) {
     case LocalEffect::None:
       return "";
     case LocalEffect::Committed:
-      return "its SQL was committed";
+      return written + " was committed";
     case LocalEffect::RolledBack:
-      if (commit) return "its SQL was rolled back" + Objection(end);
-      return end.said.kind == OutcomeKind::Done && IsTaken(end) ? "its SQL was rolled back; --commit keeps it"
-                                                                : "its SQL was rolled back";
+      if (commit) return written + " was rolled back" + Objection(end);
+      return written + " was rolled back" +
+             (end.said.kind == OutcomeKind::Done && IsTaken(end) ? "; --commit keeps it" : "");
     case LocalEffect::InDoubt:
-      return "parts of its SQL may have taken effect" + Objection(end);
+      return "parts of " + written + " may have taken effect" + Objection(end);
   }
   return "";
 }
@@ -98,7 +103,8 @@ void PrintReport(const LocalReport& report, bool commit) {
     PrintLine(ForOutput(OutcomeInk(outcome.kind), WordOf(outcome.kind)) + error_class + why + " (" +
               ElapsedText(report.took) + ")");
     if (!IsTaken(end)) PrintNote("a worker does not take it as done" + Objection(end));
-    const std::string effect = report.statements.empty() ? "" : EffectText(end, commit);
+    const std::string written = WrittenText(report);
+    const std::string effect = written.empty() ? "" : EffectText(end, written, commit);
     if (!effect.empty()) PrintNote(effect);
   }
 }
@@ -122,6 +128,12 @@ ordered_json ToJson(const LocalReport& report) {
   for (const LocalStatement& s : report.statements) {
     out["sql"].push_back(
         {{"statement", s.sql}, {"affected", s.affected}, {"rows", s.rows}, {"error", s.error}});
+  }
+  out["submitted"] = ordered_json::array();
+  for (const LocalSubmission& submission : report.submitted) {
+    const NewTask& task = submission.task;
+    out["submitted"].push_back(
+        {{"handler", task.handler}, {"params", task.params}, {"key", task.biz_key}, {"batch", task.batch}});
   }
   return out;
 }
@@ -236,7 +248,8 @@ void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
   run.Add("handler,--handler", run->handler, "the task type: as a word, or by --handler", "NAME");
   run.Add("--params", run->params, "JSON for the handler", "JSON");
   run.Add("--shard", run->shard, "which shard, where there are several", "NAME");
-  run.app->add_flag("--commit", run->commit, "keep what its SQL wrote; otherwise that alone is rolled back");
+  run.app->add_flag("--commit", run->commit,
+                    "keep what its SQL wrote and what it submits; otherwise that alone is rolled back");
   AddHandlerBreaker(handler, chosen);
 }
 
