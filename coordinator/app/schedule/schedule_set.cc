@@ -287,7 +287,7 @@ void AddScheduleChanges(CLI::App& schedule, Chosen& chosen) {
   const auto add = AddCommand(
       schedule, chosen, "add", "Add a schedule to the configuration",
       "  millrace schedule add nightly --cron '0 2 * * *' --zone Europe/Berlin --handler noop\n"
-      "  millrace schedule add sync --every 5m --handler http_call --params '{\"url\":\"https://h/\"}'\n"
+      "  millrace schedule add sync --every 5m --handler http_call --params '{\"full\":false}'\n"
       "  millrace schedule add bills --cron '0 2 1 * *' --handler send_mail --from-query 'SELECT id, email "
       "FROM customers' --key '{id}-{month}'",
       RunScheduleAdd);
