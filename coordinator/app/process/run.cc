@@ -1,6 +1,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -83,6 +84,7 @@ class LocalEnvironment final : public WorkerEnvironment {
   // told.
   void TakeConfig() {
     auto config = read_();
+    refused_ = !config;
     if (config) {
       control_.SetConfig(std::move(*config));
     } else {
@@ -104,14 +106,18 @@ class LocalEnvironment final : public WorkerEnvironment {
   LocalControlPlane control_;
   FollowedFile file_;
   const ReadConfig read_;
+  std::atomic<bool> refused_ = false;  // what the file says now
   Shards& shards_;
   WorkerProgress progress_;
   LocalAlertPlace place_;  // asked by the upkeep
   Upkeep upkeep_;
   const SystemClock clock_;
   AlertWatch alerts_;
-  const Registry::Reading measured_ =
-      metrics_.OnText([this](Gauges& gauges) { upkeep_.Measure(gauges); });  // last: asks the upkeep
+  // Last: it asks the upkeep.
+  const Registry::Reading measured_ = metrics_.OnText([this](Gauges& gauges) {
+    upkeep_.Measure(gauges);
+    gauges.Set("millrace_config_refused", {}, refused_ ? 1 : 0);
+  });
 };
 
 // Waits for a server that is away, with a word at the beginning and every half minute. Anything else that is

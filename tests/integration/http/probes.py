@@ -111,6 +111,23 @@ def from_the_file(folder):
     process.terminate()
 
 
+def refused_file(folder):
+    good = json.dumps({"engine": {"batch": 100}})
+    config = folder.write("m.json", good)
+    process, port = folder.start("--config", config, "--http", ":0")
+
+    def refuses():
+        return "\nmillrace_config_refused 1\n" in get(port, "/metrics")[1]
+
+    wait_until("it is ready", lambda: get(port, "/readyz")[0] == 200, 20)
+    check("a file that is in force is not refused", refuses(), not refuses())
+    folder.write("m.json", good.replace("batch", "bach"))
+    wait_until("the metrics tell of a file that can't be used", refuses, 20)
+    folder.write("m.json", good)
+    wait_until("and of its being mended", lambda: not refuses(), 20)
+    process.terminate()
+
+
 def tokens(folder):
     line = f"view prometheus {hashlib.sha256(b'secret').hexdigest()}\n"
     good = folder.write("tokens", "# ours\n" + line)
@@ -156,6 +173,6 @@ def tls(folder):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        for part in (pages, not_ready, from_the_file, tokens, tls):
+        for part in (pages, not_ready, from_the_file, refused_file, tokens, tls):
             part(Folder(tempfile.mkdtemp(dir=temporary)))
     sys.exit(1 if failures else 0)
