@@ -186,6 +186,22 @@ TEST_F(CommandTest, ATriedHandlerIsNotSaidToBeRolledBackWhereItSentNoSql) {
   EXPECT_THAT(tried.output, Not(HasSubstr("rolled back")));
 }
 
+TEST_F(CommandTest, AProgramsEndIsKnownWhereSigchldWasIgnoredBefore) {
+  Write("config.json", R"({"handlers":{"exec":{"options":{"program":"/bin/false"}}}})");
+  const ProcessResult tried = RunProcess("cd " + folder_ + "; trap '' CHLD; HOME=" + folder_ + " " +
+                                         Binary() + " handler run exec --config config.json");
+  EXPECT_THAT(tried.output, HasSubstr("[exit_1]"));
+}
+
+TEST_F(CommandTest, ATriedHandlerThatSubmitsIsSaidToBeRolledBackUnlessItIsCommitted) {
+  Run("schema apply");
+  const std::string submit = "handler run submit --store sqlite:millrace.db --plugins " +
+                             std::string(std::getenv("MILLRACE_BINARY_DIR")) + "/tests/plugins";
+  EXPECT_THAT(Run(submit).output, HasSubstr("what it submits was rolled back; --commit keeps it"));
+  EXPECT_THAT(Run(submit + " --json").output, HasSubstr(R"("submitted":[{"handler":"noop","params":"{}")"));
+  EXPECT_THAT(Run(submit + " --commit").output, HasSubstr("what it submits was committed"));
+}
+
 // Its author has to see that before a worker does.
 TEST_F(CommandTest, ATriedHandlerWhoseTransactionFailedIsNotDoneWhateverItSays) {
   Run("schema apply");
