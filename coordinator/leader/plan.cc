@@ -57,10 +57,7 @@ std::vector<HandlerGroup> GroupsOf(const PlanState& state) {
 // The groups by which the slices were assigned until now.
 std::vector<HandlerGroup> EarlierGroups(const PlanState& state) {
   HandlersByGroup groups;
-  for (const auto& [id, document] : state.assigned) {
-    if (document.groups.empty() && !document.slices.empty()) groups[kDefaultGroup] = {kEveryOther};
-    for (const auto& [name, handlers] : document.groups) groups.try_emplace(name, handlers);
-  }
+  for (const auto& [id, document] : state.assigned) AddGroups(document, groups);
   std::vector<HandlerGroup> earlier;
   for (auto& [name, handlers] : groups) earlier.push_back({name, std::move(handlers)});
   return earlier;
@@ -173,12 +170,15 @@ class PlanMaker {
     const Claims claims = ClaimsOf(holders_);
     const std::vector<HandlerGroup> earlier = EarlierGroups(state_);
     for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-      const std::string from = CarriedFrom(groups_[group], earlier);
+      std::vector<HandlerGroup> others = earlier;
+      std::erase_if(others, [&](const HandlerGroup& other) { return other.name == groups_[group].name; });
+      const std::string from = CarriedFrom(groups_[group], others);
       for (std::uint32_t table = 0; table < tables_.size(); ++table) ListTable(table, group, from, claims);
     }
   }
 
-  // A slice of a group that split or merged counts as owned by the owner of what it came from: `from`.
+  // A slice of a group that split or merged counts as owned by the owner of what it came from, `from`, as
+  // long as it is assigned by that name: pages are named anew one after the other.
   void ListTable(std::uint32_t table, std::uint32_t group, const std::string& from, const Claims& claims) {
     const TableInfo& info = tables_[table].info;
     SliceName name{tables_[table].shard, info.table, 0, groups_[group].name};
@@ -186,7 +186,7 @@ class PlanMaker {
       name.number = number;
       Slice slice{ToString(name), kinds_.Of(table, group, number)};
       auto claim = claims.find(slice.name);
-      if (claim == claims.end() && !from.empty() && from != name.group) {
+      if (claim == claims.end() && !from.empty()) {
         claim = claims.find(ToString({name.shard, name.table, number, from}));
       }
       if (claim != claims.end()) slice.owner = claim->second.holder;
@@ -289,6 +289,18 @@ class PlanMaker {
 };
 
 }  // namespace
+
+void AddGroups(const AssignDocument& assigned, HandlersByGroup& groups) {
+  const auto add = [&](const std::string& name, const std::vector<std::string>& handlers) {
+    const auto [known, fresh] = groups.try_emplace(name, handlers);
+    if (fresh || known->second == handlers) return;
+    std::set<std::string> types(known->second.begin(), known->second.end());
+    types.insert(handlers.begin(), handlers.end());
+    known->second.assign(types.begin(), types.end());
+  };
+  if (assigned.groups.empty() && !assigned.slices.empty()) add(kDefaultGroup, {kEveryOther});
+  for (const auto& [name, handlers] : assigned.groups) add(name, handlers);
+}
 
 PlanDecision DecidePlan(const PlanState& state, bool quiet) { return PlanMaker(state, quiet).Make(); }
 

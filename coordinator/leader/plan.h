@@ -38,6 +38,8 @@ struct PlanDecision {
   std::map<std::string, std::vector<std::string>> wanted;
 };
 
+// Adds the groups by which these slices are named, each with all types that it had anywhere.
+void AddGroups(const AssignDocument& assigned, HandlersByGroup& groups);
 // `quiet`: moves may be made that are for balance alone.
 PlanDecision DecidePlan(const PlanState& state, bool quiet);
 // Which rows that leaves to somebody, of the workers that are there.

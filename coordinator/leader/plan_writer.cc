@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "coordinator/planner/handler_groups.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -14,6 +16,7 @@ struct Page {
   bool exists = false;
   std::shared_ptr<const AssignDocument> stored = nullptr;  // null: it is new, or can't be read
   bool touched = false;
+  bool mended = false;           // no former name is left on it
   AssignDocument document = {};  // once it is touched: what it is to hold
   std::size_t size = 0;          // bytes of its text, about
 
@@ -45,6 +48,9 @@ std::size_t SizeOf(const LimitShares& shares) {
   return size;
 }
 
+// What it is called in every group.
+std::string_view WithoutGroup(std::string_view slice) { return slice.substr(0, slice.find('@')); }
+
 // The pages as they are becoming, within the bounds of one multi. Names are looked up by views of what was
 // decided and stored; a page is copied when it is touched.
 class Draft {
@@ -66,10 +72,12 @@ class Draft {
     for (const SliceMove* move : ordered) {
       if (!Fits(*move)) {
         waiting_.insert(move->slice);
+        waiting_anywhere_.insert(WithoutGroup(move->slice));
         continue;
       }
       Remove(pages_[move->from], move->slice);
-      if (!Has(pages_[move->to], move->slice)) Add(move->to, move->slice);
+      Pages& pages = pages_[move->to];
+      if (!Has(pages, move->slice)) Add(move->to, move->slice, RoomFor(pages, move->slice));
       moved.push_back(*move);
     }
   }
@@ -80,13 +88,7 @@ class Draft {
       // There is room for a page, and for what it may spill into: what goes from it by one name comes back by
       // another in the same multi.
       if (Full()) return;
-      const Names wanted(slices.begin(), slices.end());
-      Pages& pages = pages_[id];
-      for (std::size_t i = 0; i < pages.size() && (i == 0 || !Full()); ++i) MendPage(pages[i], wanted);
-      for (const std::string& slice : slices) {
-        if (bytes_ + SizeOf(slice) > bounds_.longest_multi) return;
-        if (!waiting_.contains(slice) && !Has(pages, slice)) Add(id, slice);
-      }
+      MendPages(id, slices);
     }
   }
 
@@ -102,7 +104,7 @@ class Draft {
         if (!page.touched) continue;
         page.document.epoch = bounds_.epoch;
         page.document.generation = generation + 1;
-        page.document.groups = decision_.groups;
+        page.document.groups = page.mended ? decision_.groups : AllGroups(page);
         std::sort(page.document.slices.begin(), page.document.slices.end());
         const auto kind = page.exists ? TreeWrite::Kind::Set : TreeWrite::Kind::Create;
         writes.push_back({kind, page.path, ToText(page.document)});
@@ -113,7 +115,8 @@ class Draft {
 
  private:
   using Names = std::unordered_set<std::string_view>;
-  using Pages = std::vector<Page>;  // of one worker
+  using Pages = std::vector<Page>;                                              // of one worker
+  using Missing = std::unordered_multimap<std::string_view, std::string_view>;  // names, by WithoutGroup
   struct Place {
     const Pages* pages = nullptr;
     std::size_t index = 0;
@@ -124,8 +127,10 @@ class Draft {
     const std::size_t index = pages.size();
     Page& page = pages.emplace_back(Page{stored.path, true, stored.document});
     page.size = frame_;
-    if (stored.document != nullptr)
+    if (stored.document != nullptr) {
       page.size += SizeOf(stored.document->shares) + SizeOf(stored.document->shares_before);
+      if (stored.document->groups != decision_.groups) page.size += SizeOf(stored.document->groups);
+    }
     std::vector<std::size_t> repeated;  // written a second time, by hand
     const std::vector<std::string>& slices = page.Slices();
     for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -204,6 +209,15 @@ class Draft {
     return index;
   }
 
+  // The same, but for pages that would be too much for this multi.
+  std::size_t RoomNow(const Pages& pages, std::string_view slice) const {
+    const auto fits = [&](const Page& page) {
+      return page.size + SizeOf(slice) <= bounds_.longest_page &&
+             (page.touched || bytes_ + page.size <= bounds_.longest_multi);
+    };
+    return static_cast<std::size_t>(std::find_if(pages.begin(), pages.end(), fits) - pages.begin());
+  }
+
   // By hand somebody may have made pages, or removed some: the numbers need not be those of their order.
   static std::string FreePath(const std::string& id, const Pages& pages) {
     const std::string first = "/assign/" + id;
@@ -214,14 +228,16 @@ class Draft {
     return path;
   }
 
-  void Add(const std::string& id, std::string_view slice) {
+  Page& NewPage(const std::string& id) {
     Pages& pages = pages_[id];
-    const std::size_t index = RoomFor(pages, slice);
-    if (index == pages.size()) {
-      pages.push_back({FreePath(id, pages)});
-      pages.back().size = frame_;
-    }
-    Page& page = pages[index];
+    pages.push_back({FreePath(id, pages)});
+    pages.back().size = frame_;
+    return pages.back();
+  }
+
+  void Add(const std::string& id, std::string_view slice, std::size_t index) {
+    Pages& pages = pages_[id];
+    Page& page = index < pages.size() ? pages[index] : NewPage(id);
     Touch(page);
     page.document.slices.emplace_back(slice);
     page.size += SizeOf(slice);
@@ -229,21 +245,73 @@ class Draft {
     places_.emplace(slice, Place{&pages, index});
   }
 
-  void MendPage(Page& page, const Names& wanted) {
+  void MendPages(const std::string& id, const std::vector<std::string>& slices) {
+    const Names wanted(slices.begin(), slices.end());
+    Pages& pages = pages_[id];
+    const auto is_missing = [&](const std::string& slice) {
+      return !waiting_.contains(slice) && !Has(pages, slice);
+    };
+    Missing missing;
+    for (const std::string& slice : slices) {
+      if (is_missing(slice)) missing.emplace(WithoutGroup(slice), slice);
+    }
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      if (i > 0 && Full()) return;
+      for (const std::string_view slice : MendPage(pages[i], wanted, missing))
+        Add(id, slice, RoomNow(pages, slice));
+    }
+    for (const std::string& slice : slices) {
+      if (!is_missing(slice)) continue;
+      if (bytes_ + SizeOf(slice) > bounds_.longest_multi) return;
+      Add(id, slice, RoomNow(pages, slice));
+    }
+  }
+
+  // Returns, out of `missing`, by what names the slices of the page come back, or are added to. Where there
+  // is no room for them, or one of them is still to be moved, the former name stays: its owner has it
+  // throughout.
+  std::vector<std::string_view> MendPage(Page& page, const Names& wanted, Missing& missing) {
     const auto stays = [&](const std::string& slice) {
       return wanted.contains(slice) || waiting_.contains(slice);
     };
     const std::vector<std::string>& slices = page.Slices();
     const auto& groups = page.touched || page.stored == nullptr ? page.document.groups : page.stored->groups;
     const bool same_groups = groups == decision_.groups || slices.empty();
-    if (same_groups && std::all_of(slices.begin(), slices.end(), stays)) return;
+    if (same_groups && std::all_of(slices.begin(), slices.end(), stays)) return {};
     Touch(page);
+    page.mended = true;
+    std::vector<std::string_view> come;
+    std::size_t bytes = 0;  // of those
+    const auto bring = [&](std::string_view name) {
+      const auto [begin, end] = missing.equal_range(name);
+      std::size_t size = 0;
+      for (auto next = begin; next != end; ++next) size += SizeOf(next->second);
+      const bool first = touched_ == 1 && bytes == 0;  // however long somebody made the page
+      if (size > 0 && !first && bytes_ + bytes + size > bounds_.longest_multi) return false;
+      bytes += size;
+      for (auto next = begin; next != end; ++next) come.push_back(next->second);
+      missing.erase(begin, end);
+      return true;
+    };
     std::erase_if(page.document.slices, [&](const std::string& slice) {
-      if (stays(slice)) return false;
+      const std::string_view name = WithoutGroup(slice);
+      const bool done = !waiting_anywhere_.contains(name) && bring(name);
+      if (!done) page.mended = false;
+      if (!done || stays(slice)) return false;
       page.size -= SizeOf(slice);
       bytes_ -= SizeOf(slice);
       return true;
     });
+    return come;
+  }
+
+  // Of a page on which former names are left, those by which they are read as well.
+  HandlersByGroup AllGroups(const Page& page) const {
+    HandlersByGroup groups = decision_.groups;
+    if (page.stored == nullptr || page.stored->slices.empty() || page.stored->groups == groups) return groups;
+    if (groups.empty()) groups[kDefaultGroup] = {kEveryOther};
+    AddGroups(*page.stored, groups);
+    return groups;
   }
 
   const PlanWriter& bounds_;
@@ -252,6 +320,7 @@ class Draft {
   std::map<std::string, Pages> pages_;
   std::unordered_multimap<std::string_view, Place> places_;  // by slice
   Names waiting_;                                            // moved by a later multi
+  Names waiting_anywhere_;                                   // the same, by WithoutGroup
   std::size_t bytes_ = 0;
   std::size_t touched_ = 0;
 };
@@ -260,14 +329,18 @@ class Draft {
 
 std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages) {
   AssignDocument all;
+  HandlersByGroup groups;
+  bool named = false;
   for (const StoredPage& page : pages) {
     if (!page.document) return std::nullopt;
     all.epoch = std::max(all.epoch, page.document->epoch);
     all.generation = std::max(all.generation, page.document->generation);
     all.slices.insert(all.slices.end(), page.document->slices.begin(), page.document->slices.end());
     if (page.document->slices.empty()) continue;  // it does not hear of groups that are named anew
-    all.groups.insert(page.document->groups.begin(), page.document->groups.end());
+    named = named || !page.document->groups.empty();
+    AddGroups(*page.document, groups);
   }
+  if (named) all.groups = std::move(groups);
   std::sort(all.slices.begin(), all.slices.end());
   return all;
 }

@@ -17,7 +17,7 @@ std::optional<std::vector<std::string>> TypesOf(std::vector<std::string> handler
 }
 
 // Collects what the pages of an assignment name. Each page has groups of its own: while groups are named anew
-// some pages may say so later than others, and an empty one never does.
+// some pages may say so later than others, or have names of before and after, and an empty one never does.
 class Reading {
  public:
   Status Add(const AssignDocument& page) {

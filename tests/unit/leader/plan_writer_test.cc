@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/member/assignment.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -141,6 +143,125 @@ TEST_F(PlanWriterTest, ANewPageTakesANumberThatIsFree) {
   ASSERT_THAT(writes, SizeIs(2));
   EXPECT_EQ(writes[0].kind, TreeWrite::Kind::Create);
   EXPECT_EQ(writes[0].path, "/assign/w1/2");
+}
+
+// A cluster whose plan is written in multis that are much smaller than what changes.
+class PagesNamedAnewTest : public testing::Test {
+ protected:
+  PagesNamedAnewTest() {
+    state_.catalog.tables = {{"main", "mails", 64}, {"main", "parcels", 64}, {"main", "tasks", 64}};
+    for (const char* id : {"w1", "w2", "w3", "w4"}) Come(id, {"mail"});
+  }
+  void Come(const std::string& id, std::vector<std::string> types) {
+    state_.workers[id].incarnation = id;
+    state_.workers[id].limits.handlers = std::move(types);
+    state_.roles[id] = MemberRole::Active;
+  }
+  // Until nothing is left to write; every page is read after each multi. How many slices moved that need not.
+  std::size_t Write(bool quiet = false) {
+    std::size_t moves = 0;
+    for (int multis = 0; multis < 1000; ++multis) {
+      state_.assigned.clear();
+      for (const auto& [id, pages] : stored_) state_.assigned[id] = *Together(pages);
+      std::vector<SliceMove> moved;
+      const auto writes = writer_.Next(DecidePlan(state_, quiet), stored_, moved);
+      if (writes.empty()) return moves;
+      EXPECT_LE(BytesOf(writes), writer_.longest_multi);
+      for (const SliceMove& move : moved) moves += move.from.empty() || MayKeep(move) ? 1 : 0;
+      for (const TreeWrite& write : writes) Apply(write);
+      for (const char* id : {"w2", "w3", "w4"}) owned_[id].push_back(RowsOf(id, "mail"));
+      RowsOf("w1", "mail");
+    }
+    ADD_FAILURE() << "it does not come to an end";
+    return moves;
+  }
+  bool MayKeep(const SliceMove& move) {
+    const std::string group = ParseSliceName(move.slice)->group;
+    return Allows(state_.workers[move.from].limits.handlers, group == kDefaultGroup ? "mail" : group);
+  }
+  void Apply(const TreeWrite& write) {
+    const std::string id = write.path.substr(8, write.path.find('/', 8) - 8);
+    auto& pages = stored_[id];
+    auto page =
+        std::find_if(pages.begin(), pages.end(), [&](const auto& one) { return one.path == write.path; });
+    EXPECT_EQ(page == pages.end(), write.kind == TreeWrite::Kind::Create);
+    if (page == pages.end()) page = pages.insert(page, {write.path, nullptr});
+    page->document = std::make_shared<const AssignDocument>(ReadAssign(write.data).value());
+  }
+  // What the worker scans for tasks of the type.
+  std::set<std::string> RowsOf(const std::string& id, const std::string& type) {
+    std::vector<std::string> texts;
+    for (const StoredPage& page : stored_[id]) texts.push_back(ToText(*page.document));
+    const auto assignment = ReadPages(texts);
+    EXPECT_TRUE(assignment) << id << ": " << assignment.error().message;
+    std::set<std::string> rows;
+    if (!assignment) return rows;
+    for (const auto& [shard, tables] : assignment->slices) {
+      for (const TableSlices& table : tables) {
+        if (!Allows(table.handlers, type)) continue;
+        for (const std::uint32_t number : table.slices)
+          rows.insert(table.table + "/" + std::to_string(number));
+      }
+    }
+    return rows;
+  }
+  // What each of the others had at first, and after each multi.
+  void ExpectThatTheOthersKeptTheirs() {
+    for (const auto& [id, rows] : owned_) {
+      EXPECT_THAT(rows, testing::Each(rows.front())) << id;
+      EXPECT_THAT(rows.front(), SizeIs(48)) << id;
+    }
+  }
+
+  PlanState state_;
+  StoredAssignments stored_;
+  PlanWriter writer_{.epoch = 1, .longest_page = 1500, .longest_multi = 3500};
+  std::map<std::string, std::vector<std::set<std::string>>> owned_;
+};
+
+TEST_F(PagesNamedAnewTest, AGroupThatSplitsMovesNothingBetweenTheOthers) {
+  Write();
+  owned_.clear();
+  for (const char* id : {"w2", "w3", "w4"}) owned_[id].push_back(RowsOf(id, "mail"));
+  Come("w1", {"mail", "zip"});
+  EXPECT_EQ(Write(), 0u);
+  ExpectThatTheOthersKeptTheirs();
+  EXPECT_THAT(RowsOf("w1", "zip"), SizeIs(192));
+  EXPECT_THAT(stored_["w2"].front().document->groups, SizeIs(2));
+  Come("w1", {"mail"});  // and they merge
+  EXPECT_EQ(Write(), 0u);
+  ExpectThatTheOthersKeptTheirs();
+  for (const auto& [id, pages] : stored_) {
+    for (const StoredPage& page : pages)
+      EXPECT_TRUE(page.document->groups.empty() || page.document->slices.empty());
+  }
+}
+
+// So that its name stays, and means less.
+TEST_F(PagesNamedAnewTest, AGroupThatLosesATypeMovesOnlyWhatItsOwnerMayNotKeep) {
+  for (const char* id : {"w1", "w2", "w3", "w4"}) Come(id, {"fax", "mail", "zip"});
+  Come("w5", {"bill"});
+  Write();
+  owned_.clear();
+  const std::set<std::string> rows = RowsOf("w3", "mail");
+  Come("w1", {"fax", "zip"});
+  Come("w2", {"fax", "mail"});
+  EXPECT_EQ(Write(), 0u);
+  for (const auto& after : owned_["w3"]) EXPECT_TRUE(std::ranges::includes(after, rows));
+}
+
+TEST_F(PagesNamedAnewTest, ItComesToAnEndWhereMuchMovesForBalance) {
+  Write(true);
+  Come("w1", {"mail", "zip"});
+  Write(true);
+  EXPECT_THAT(RowsOf("w1", "zip"), SizeIs(192));
+  EXPECT_THAT(RowsOf("w1", "mail"), testing::IsEmpty());
+  Come("w5", {"mail", "zip"});
+  Write(true);
+  Come("w1", {"mail"});
+  Come("w5", {"mail"});
+  Write(true);
+  for (const auto& [id, pages] : stored_) EXPECT_NEAR(Together(pages)->slices.size(), 38.4, 0.7) << id;
 }
 
 }  // namespace
