@@ -271,8 +271,11 @@ class PlanMaker {
     for (Slice& slice : slices_) {
       if (slice.owner != kNoHolder) wanted[slice.owner].push_back(std::move(slice.name));
     }
+    // Whoever is there and gets nothing is told so, once nothing can be on its way to it.
+    const bool settled = quiet_ && decision_.moves.empty() && decision_.waiting == 0;
     for (HolderIndex i = 0; i < holders_.size(); ++i) {
-      if (wanted[i].empty() && holders_[i].assigned == nullptr) continue;
+      const bool stands_by = settled && IsPresent(holders_[i].role);
+      if (wanted[i].empty() && holders_[i].assigned == nullptr && !stands_by) continue;
       decision_.wanted[std::string(holders_[i].id)] = std::move(wanted[i]);
     }
   }

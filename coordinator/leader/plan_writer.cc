@@ -82,12 +82,15 @@ class Draft {
     }
   }
 
-  // What no move brings about: retired tables, slices named twice, groups that were named anew, rubbish.
+  // What no move brings about: retired tables, slices named twice, groups that were named anew, rubbish, a
+  // page for who has none.
   void Mend() {
     for (const auto& [id, slices] : decision_.wanted) {
       // There is room for a page, and for what it may spill into: what goes from it by one name comes back by
       // another in the same multi.
       if (Full()) return;
+      Pages& pages = pages_[id];
+      if (pages.empty() && slices.empty()) Touch(NewPage(id));
       MendPages(id, slices);
     }
   }

@@ -485,6 +485,19 @@ TEST_F(ClusterCommandTest, AStatusShowsWhatAWorkerOfTheClusterTells) {
   EXPECT_THAT(Ask("status").output, HasSubstr("1 task waits, and no worker is there"));
 }
 
+// Else its unit would be started again and again.
+TEST_F(ClusterCommandTest, AWorkerThatStandsByIsReady) {
+  Type(Create("/control/drain/w2", "{}"));
+  Write("both", Binary() + " worker --id w1 >first 2>&1 & first=$!\n" + Binary() +
+                    " worker --id w2 --http :0 >second 2>&1 & second=$!\n" +
+                    "until grep -q '^listening on ' second; do sleep 0.1; done\n" +
+                    "port=$(sed -n 's/^listening on .*://p' second)\n" + "for i in $(seq 200); do " +
+                    Binary() + " health --ready --http :$port >why 2>&1 && break; sleep 0.1; done\n" +
+                    "cat why; " + Binary() + " health --ready --http :$port; echo ready $?\n" +
+                    "kill -TERM $first $second; wait; exit 0\n");
+  EXPECT_EQ(InFolder("sh ./both").output, "ready 0\n");
+}
+
 TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
   Type(Create("/assign/w1", R"({"epoch":1,"generation":1,
       "slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]})"));

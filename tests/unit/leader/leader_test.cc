@@ -211,6 +211,17 @@ TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {
   EXPECT_EQ(Moves(), 64 + 32);
 }
 
+// Else it would never be ready.
+TEST_F(LeaderTest, AWorkerThatStandsByHasAnAssignmentThatGivesItNothing) {
+  Start("w1");
+  Start("w2");
+  EXPECT_FALSE(room_.Has("/assign/w2")) << "its first slices may be on their way";
+  SetTables({{"main", "tasks", 1}});
+  Quiet();
+  EXPECT_EQ(Count("w1") + Count("w2"), 1u);
+  for (const char* id : {"w1", "w2"}) EXPECT_GT(processes_[id]->member.View().generation, 0u) << id;
+}
+
 TEST_F(LeaderTest, ALeaderThatAloneCanNotReadAShardGivesWayToOneThatCan) {
   unread_ = {{"w1", {}}, {"w2", {"east"}}, {"w3", {}}};
   for (const char* id : {"w1", "w2", "w3"}) Start(id);

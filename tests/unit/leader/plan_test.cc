@@ -211,6 +211,16 @@ TEST_F(PlanTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
   EXPECT_THAT(away.groups, IsEmpty());
 }
 
+TEST_F(PlanTest, AWorkerThatGetsNothingIsInThePlanOnceNothingCanBeOnItsWay) {
+  Join("w1");
+  CarryOut();
+  for (int i = 2; i <= 65; ++i) Join("w" + std::to_string(i));
+  EXPECT_THAT(Decide(false).wanted, SizeIs(1));
+  EXPECT_THAT(CarryOut().wanted, SizeIs(64)) << "one slice each";
+  EXPECT_THAT(Decide(false).wanted, SizeIs(64));
+  EXPECT_THAT(Decide().wanted, SizeIs(65));
+}
+
 TEST_F(PlanTest, LoadBalanceNumbersLimitAWorker) {
   Join("w1");
   Join("w2");
