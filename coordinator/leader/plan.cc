@@ -209,13 +209,15 @@ class PlanMaker {
     }
   }
 
-  // Slices that are kept for an absent owner are no matter of the plan; what workers on probation have and
-  // may have stays with them; all others are for the active ones, also what those have that flap.
+  // Slices that are kept for an absent owner that may have them are no matter of the plan; what workers on
+  // probation have and may have stays with them; all others are for the active ones, also what those have
+  // that flap.
   void SplitByOwner(std::vector<SliceIndex>& first, std::vector<SliceIndex>& second) const {
     for (SliceIndex i = 0; i < slices_.size(); ++i) {
       const HolderIndex owner = slices_[i].owner;
       const MemberRole role = owner == kNoHolder ? MemberRole::Gone : holders_[owner].role;
-      if (role == MemberRole::Kept) continue;
+      if (role == MemberRole::Kept && (holders_[owner].document == nullptr || MayKeep(owner, slices_[i])))
+        continue;
       const bool stays = role == MemberRole::Probation && MayKeep(owner, slices_[i]);
       (stays ? second : first).push_back(i);
     }

@@ -211,6 +211,21 @@ TEST_F(PlanTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
   EXPECT_THAT(away.groups, IsEmpty());
 }
 
+// As where it is restarted while another brings a type that it does not run.
+TEST_F(PlanTest, OfANewGroupNothingIsKeptForAWorkerThatMayNotHaveIt) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a"}};
+  CarryOut();
+  Leave("w1", MemberRole::Kept);
+  Join("w3");
+  state_.workers["w3"].limits.handlers = {{"a", "z"}};
+  for (const SliceMove& move : CarryOut(false).moves) EXPECT_THAT(move.slice, testing::EndsWith("@z"));
+  EXPECT_EQ(Count("w1"), 32u);
+  EXPECT_EQ(Count("w2"), 32u);
+  EXPECT_EQ(Count("w3"), 64u);
+}
+
 TEST_F(PlanTest, AWorkerThatGetsNothingIsInThePlanOnceNothingCanBeOnItsWay) {
   Join("w1");
   CarryOut();
