@@ -295,6 +295,14 @@ class PlanMaker {
 
 }  // namespace
 
+std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
+  std::map<std::string, std::string> groups;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.group != kDefaultGroup) groups[type] = handler.group;
+  }
+  return groups;
+}
+
 void AddGroups(const AssignDocument& assigned, HandlersByGroup& groups) {
   const auto add = [&](const std::string& name, const std::vector<std::string>& handlers) {
     const auto [known, fresh] = groups.try_emplace(name, handlers);

@@ -9,6 +9,7 @@
 #include "coordinator/leader/membership.h"
 #include "coordinator/upkeep/leftovers.h"
 #include "coordinator/upkeep/table_catalog.h"
+#include "framework/config/config.h"
 
 namespace millrace::engine {
 
@@ -38,6 +39,8 @@ struct PlanDecision {
   std::map<std::string, std::vector<std::string>> wanted;
 };
 
+// For PlanState::configured.
+std::map<std::string, std::string> ConfiguredGroups(const Config& config);
 // Adds the groups by which these slices are named, each with all types that it had anywhere.
 void AddGroups(const AssignDocument& assigned, HandlersByGroup& groups);
 // `quiet`: moves may be made that are for balance alone.

@@ -196,7 +196,8 @@ Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, options.without));
   BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
-  PlanState state = PlanStateOf(snapshot, {options.without.begin(), options.without.end()});
+  PlanState state =
+      PlanStateOf(snapshot, {options.without.begin(), options.without.end()}, cluster.settings.config);
   state.catalog = std::move(catalog);
   const PlanDecision decision = DecidePlan(state, true);
   std::map<std::pair<std::string, std::string>, std::size_t> flows;

@@ -273,17 +273,19 @@ Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
   return catalog;
 }
 
-PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without) {
-  PlanState state;
-  state.workers = snapshot.workers;
-  state.assigned = snapshot.assigned;
+PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without,
+                      const Config& config) {
+  PlanState state{
+      .workers = snapshot.workers, .assigned = snapshot.assigned, .configured = ConfiguredGroups(config)};
+  const auto leaves = [&](const std::string& id) {
+    return snapshot.draining.contains(id) || without.contains(id);
+  };
   for (const auto& [id, document] : snapshot.assigned) state.roles[id] = MemberRole::Gone;
   for (const auto& [id, document] : snapshot.workers) {
-    const bool leaves = snapshot.draining.contains(id) || without.contains(id);
-    state.roles[id] = leaves ? MemberRole::Draining : MemberRole::Active;
+    state.roles[id] = leaves(id) ? MemberRole::Draining : MemberRole::Active;
   }
   for (const std::string& id : snapshot.expected) {
-    if (!snapshot.workers.contains(id)) state.roles[id] = MemberRole::Kept;
+    if (!snapshot.workers.contains(id) && !leaves(id)) state.roles[id] = MemberRole::Kept;
   }
   return state;
 }

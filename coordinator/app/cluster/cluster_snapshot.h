@@ -69,8 +69,9 @@ Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client);
 Result<TableCatalog> ReadCatalog(ClusterConnection& cluster);
 
 // What the leader would decide on, were it quiet: draining workers and those of `without` give up their
-// slices.
-PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without);
+// slices. Without the tables.
+PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without,
+                      const Config& config);
 
 // The name of the slice in which a task of this type stands: with the group that the plan has for the type.
 std::string SliceOf(const ClusterSnapshot& snapshot, const std::string& shard, const TableName& table,

@@ -11,18 +11,9 @@
 #include "framework/base/time_text.h"
 #include "framework/mill/breaker_policy.h"
 #include "framework/mill/limit_policy.h"
-#include "framework/task/slice_name.h"
 
 namespace millrace::engine {
 namespace {
-
-std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
-  std::map<std::string, std::string> groups;
-  for (const auto& [type, handler] : config.handlers) {
-    if (handler.group != kDefaultGroup) groups[type] = handler.group;
-  }
-  return groups;
-}
 
 // Then a process that has only begun does not know what it says.
 bool IsRefused(const MemberView& view, const std::string& part) {

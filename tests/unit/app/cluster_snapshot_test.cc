@@ -26,6 +26,30 @@ TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
   EXPECT_EQ(SliceOf(snapshot, "main", "tasks", 0, "noop"), "main/tasks/0");
 }
 
+TEST(PlanStateTest, ItsSlicesAreOfTheGroupsThatAreConfigured) {
+  ClusterSnapshot snapshot;
+  for (const char* id : {"w1", "w2"}) snapshot.workers[id] = {.incarnation = id};
+  const std::map<std::string, std::vector<std::string>> groups{{"default", {"*"}}, {"mail", {"send_mail"}}};
+  snapshot.assigned["w1"] = {1, 1, {"main/tasks/0@mail", "main/tasks/1@mail"}, groups};
+  snapshot.assigned["w2"] = {1, 1, {"main/tasks/0", "main/tasks/1"}, groups};
+  Config config;
+  config.handlers["noop"] = {};
+  config.handlers["send_mail"].group = "mail";
+  PlanState state = PlanStateOf(snapshot, {"w1"}, config);
+  state.catalog.tables = {{"main", {"tasks", 2}}};
+  std::vector<std::string> moved;
+  for (const SliceMove& move : DecidePlan(state, true).moves) moved.push_back(move.slice);
+  EXPECT_THAT(moved, ElementsAre("main/tasks/0@mail", "main/tasks/1@mail"));
+}
+
+TEST(PlanStateTest, NothingIsKeptForOneThatIsDrainedWhileItIsAway) {
+  ClusterSnapshot snapshot;
+  snapshot.expected = {"w1"};
+  snapshot.assigned["w1"] = {1, 1, {"main/tasks/0"}, {}};
+  EXPECT_EQ(PlanStateOf(snapshot, {}, {}).roles.at("w1"), MemberRole::Kept);
+  EXPECT_EQ(PlanStateOf(snapshot, {"w1"}, {}).roles.at("w1"), MemberRole::Gone);
+}
+
 TEST(OpenBreakersTest, OneThatNoWorkerHasHoldsNothingBack) {
   ClusterSnapshot snapshot;
   const auto left = [&snapshot] {
