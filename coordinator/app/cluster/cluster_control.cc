@@ -17,6 +17,15 @@ struct ClusterControlOptions {
   bool yes = false;  // drain: every worker, without a question
 };
 
+// What the plan makes of it. By what is assigned alone: no shard is asked.
+Result<PlanDecision> PlanWithout(const ClusterConnection& cluster, const ClusterSnapshot& snapshot,
+                                 const std::set<std::string>& drained) {
+  BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
+  PlanState state = PlanStateOf(snapshot, drained, *layers.Effective());
+  state.catalog.others = true;
+  return DecidePlan(state, true);
+}
+
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
@@ -27,20 +36,30 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
            std::find(targets.begin(), targets.end(), worker.first) == targets.end();
   });
   if (!stays) {
-    BOOST_OUTCOME_TRYV(Confirm("No worker is left then, and nothing is run: drain " +
-                                   (options.targets.size() == 1 ? options.targets.front() : "all of them") +
-                                   "?",
-                               options.yes));
+    BOOST_OUTCOME_TRYV(
+        Confirm("No worker is left then to take the slices: they stay and go on "
+                "(millrace cluster pause cluster stops work). Drain " +
+                    (options.targets.size() == 1 ? options.targets.front() : "all of them") + "?",
+                options.yes));
   }
-  std::size_t slices = 0;
-  for (const std::string& id : options.targets) {
+  const std::set<std::string> drained(options.targets.begin(), options.targets.end());
+  BOOST_OUTCOME_TRY(decision, PlanWithout(cluster, snapshot, drained));
+  std::vector<std::string> stay;
+  for (const std::string& id : drained) {
     BOOST_OUTCOME_TRYV(cluster.client->Put("/control/drain/" + id, AuditStamp()));
-    slices += snapshot.SliceCount(id);
+    const std::vector<std::string>& kept = decision.wanted[id];
+    if (snapshot.workers.contains(id)) stay.insert(stay.end(), kept.begin(), kept.end());
   }
-  PrintAnswer(options.common, {{"draining", options.targets}, {"slices", slices}},
-              Count(slices, "slice goes", "slices go") +
-                  " to other workers; what runs is finished there. "
-                  "millrace cluster undrain takes it back");
+  std::size_t go = 0;
+  for (const SliceMove& move : decision.moves) go += drained.contains(move.from) ? 1 : 0;
+  std::string told = Count(go, "slice goes", "slices go") +
+                     " to other workers; what runs is finished there. "
+                     "millrace cluster undrain takes it back";
+  if (!stay.empty())
+    told += "\n" + Count(stay.size(), "slice stays and goes on", "slices stay and go on") +
+            ", since no other worker may have them: " + Joined(SliceRanges(stay)) +
+            "; millrace cluster pause cluster stops work";
+  PrintAnswer(options.common, {{"draining", options.targets}, {"slices", go}, {"stay", stay}}, told);
   return ExitCode::Done;
 }
 

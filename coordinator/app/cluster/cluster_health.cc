@@ -380,15 +380,16 @@ std::optional<Trouble> Standstill(const ClusterSnapshot& snapshot, const ShardSt
     waiting.or_more = waiting.or_more || state.backlog.or_more;
   }
   if (waiting.waiting == 0) return std::nullopt;
-  const bool drained = std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
-    return snapshot.draining.contains(worker.first);
-  });
+  const auto is_empty = [&](const std::string& id) {
+    return snapshot.draining.contains(id) && snapshot.SliceCount(id) == 0;
+  };
+  const bool drained = std::all_of(snapshot.workers.begin(), snapshot.workers.end(),
+                                   [&](const auto& worker) { return is_empty(worker.first); });
   const bool paused =
       std::find(snapshot.pauses.begin(), snapshot.pauses.end(), "cluster") != snapshot.pauses.end();
-  const bool none_starts =
-      std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
-        return snapshot.draining.contains(worker.first) || IsPausedWorker(snapshot, worker.first);
-      });
+  const bool none_starts = std::all_of(
+      snapshot.workers.begin(), snapshot.workers.end(),
+      [&](const auto& worker) { return is_empty(worker.first) || IsPausedWorker(snapshot, worker.first); });
   if (!drained && !paused && !none_starts) return std::nullopt;
   const std::string begin = "work stands still: " + WithCommas(waiting.waiting) +
                             (waiting.or_more        ? " or more tasks wait"

@@ -417,6 +417,20 @@ TEST_F(ClusterCommandTest, TheLastWorkersAreDrainedOnlyWithAWord) {
   EXPECT_EQ(Ask("status").exit_code, 1);
 }
 
+TEST_F(ClusterCommandTest, WhatNoOtherWorkerMayHaveStaysWithOneThatIsDrained) {
+  Register("w1", R"(["noop","send_mail"])");
+  Register("w2", R"(["noop"])");
+  Type(Create("/assign/w1", R"({"epoch":1,"generation":1,"groups":{"noop":["noop"],"send_mail":["send_mail"]},
+      "slices":["main/tasks/0@noop","main/tasks/0@send_mail","main/tasks/1@send_mail"]})"));
+  const ProcessResult drained = Ask("cluster drain w1");
+  EXPECT_EQ(drained.exit_code, 0) << drained.output;
+  EXPECT_THAT(drained.output,
+              AllOf(HasSubstr("1 slice goes to other workers"), HasSubstr("2 slices stay and go on"),
+                    HasSubstr("main/tasks/0-1@send_mail; millrace cluster pause cluster")));
+  EXPECT_THAT(Ask("cluster drain w1 --json").output,
+              HasSubstr(R"("slices":1,"stay":["main/tasks/0@send_mail","main/tasks/1@send_mail"])"));
+}
+
 TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
   Type(Set("/config/shards", R"({"main":{"url":"mysql://nobody@127.0.0.1:1/none"}})"));
   const ProcessResult status = Ask("cluster status");
