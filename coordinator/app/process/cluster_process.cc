@@ -21,6 +21,7 @@ bool IsRefused(const MemberView& view, const std::string& part) {
   return read != view.config_read.end() && !read->second.refused.empty();
 }
 
+constexpr Micros kClockSet = std::chrono::seconds(1);  // a step by more
 // A leader that divides limits asks for the lives several times a second.
 constexpr Micros kDividesFor = std::chrono::seconds(10);
 
@@ -156,7 +157,10 @@ void ClusterProcess::StandAsLeader(const Place& place) {
           [](const std::string& path) {
             LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
           },
-          [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](BootTime at) {
+          // It goes with the clock where that was set, and not with its small steps.
+          [this, offset = Micros(0)](BootTime at) mutable {
+            const Micros now = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch();
+            if (now > offset + kClockSet || offset > now + kClockSet) offset = now;
             return WallTime(at.time_since_epoch() + offset);
           },
           [this](bool stands) { standing_.store(stands); },
