@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <utility>
 
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/text.h"
@@ -20,18 +21,21 @@ Due DueOf(const NewTask& task) {
 }
 
 // The database's word for a refused row says which constraint it was; people know the rule by another name.
-Error Explain(Error error, std::size_t place, bool alone) {
-  if (error.message.find("json_valid") != std::string::npos) error.message = "the params are not valid JSON";
-  if (!alone) error.message = "task " + std::to_string(place) + " of those that are new: " + error.message;
+Error Explain(Error error) {
+  for (const char* constraint : {"json_valid", "params_json"}) {
+    if (error.message.find(constraint) != std::string::npos) error.message = "the params are not valid JSON";
+  }
   return error;
 }
 
 class Addition {
  public:
-  Addition(Connection& db, const TableName& table, std::span<const NewTask* const> tasks)
+  Addition(Connection& db, const TableName& table, std::span<const NewTask* const> tasks,
+           std::span<const std::size_t> places)
       : db_(db),
         table_(table),
         tasks_(tasks),
+        places_(places),
         expire_(std::any_of(tasks.begin(), tasks.end(),
                             [](const NewTask* task) { return task->expires_at || task->expires_in; })) {}
 
@@ -47,12 +51,16 @@ class Addition {
   const std::string& RowText(const NewTask& task);
   void AppendTime(std::optional<WallTime> at, std::optional<Micros> after);
   void AppendValues(const NewTask& task);
+  std::size_t RowsOfPart() const;
+  Status Insert(std::size_t first, std::size_t rows);
+  Error Refused(Error error, std::size_t first, std::size_t rows);
   Status ReadIds(std::span<const NewTask* const> part);
   Status FindIds(std::span<const NewTask* const> part, std::uint64_t first);
 
   Connection& db_;
   const TableName& table_;
   const std::span<const NewTask* const> tasks_;
+  const std::span<const std::size_t> places_;
   const bool expire_;  // one of them at least; else tables of version 3 will do
   std::vector<std::uint64_t> ids_;
   std::array<std::string, 2 * kDues * kDues> row_texts_;
@@ -92,29 +100,60 @@ void Addition::AppendValues(const NewTask& task) {
   if (task.slice) values_.emplace_back(*task.slice);
 }
 
-// One INSERT, of rows that all say their slice, or all leave it to the table.
-Status Addition::AddPart() {
+// How many of the next rows one INSERT takes: they all say their slice, or all leave it to the table.
+std::size_t Addition::RowsOfPart() const {
   const auto rest = tasks_.subspan(ids_.size());
-  const bool with_slice = rest[0]->slice.has_value();
+  std::size_t rows = 0;
+  for (std::size_t bytes = 0; rows < rest.size() && rows < db_.dialect().insert_rows && bytes < kTextLimit;
+       ++rows) {
+    const NewTask& task = *rest[rows];
+    if (task.slice.has_value() != rest[0]->slice.has_value()) break;
+    bytes += task.params.size() + task.biz_key.size() + task.batch.size() + 100;
+  }
+  return rows;
+}
+
+Status Addition::Insert(std::size_t first, std::size_t rows) {
+  const bool with_slice = tasks_[first]->slice.has_value();
   std::string sql = "INSERT INTO " + table_ + " (handler,params,biz_key,batch,priority,run_at,state" +
                     (expire_ ? ",expires_at" : "") + ",created_at" +
                     (with_slice ? ",slice) VALUES " : ") VALUES ");
   values_.clear();
   times_.clear();
-  std::size_t rows = 0;
-  for (std::size_t bytes = 0; rows < rest.size() && rows < db_.dialect().insert_rows && bytes < kTextLimit;
-       ++rows) {
-    const NewTask& task = *rest[rows];
-    if (task.slice.has_value() != with_slice) break;
-    if (rows > 0) sql += ',';
-    sql += RowText(task);
-    AppendValues(task);
-    bytes += task.params.size() + task.biz_key.size() + task.batch.size() + 100;
+  for (const NewTask* task : tasks_.subspan(first, rows)) {
+    if (!values_.empty()) sql += ',';
+    sql += RowText(*task);
+    AppendValues(*task);
   }
-  if (auto added = db_.WriteExpanded(sql, Connection::Values(values_)); !added) {
-    return Fail(rows == 1 ? Explain(added.error(), ids_.size() + 1, tasks_.size() == 1) : added.error());
+  BOOST_OUTCOME_TRYV(db_.WriteExpanded(sql, Connection::Values(values_)));
+  return {};
+}
+
+Status Addition::AddPart() {
+  const std::size_t first = ids_.size();
+  const std::size_t rows = RowsOfPart();
+  const Status added = Insert(first, rows);
+  if (!added) return Fail(Refused(added.error(), first, rows));
+  return ReadIds(tasks_.subspan(first, rows));
+}
+
+// Of several rows the database does not say which it refuses: it is asked by halves, the first one first.
+// What is added so goes with the transaction.
+Error Addition::Refused(Error error, std::size_t first, std::size_t rows) {
+  if (rows > 1 && error.code != ErrorCode::Invalid) return error;
+  while (rows > 1) {
+    const std::size_t half = rows / 2;
+    const Status added = Insert(first, half);
+    if (added) {
+      first += half;
+      rows -= half;
+    } else {
+      if (added.error().code != ErrorCode::Invalid) return error;
+      error = added.error();
+      rows = half;
+    }
   }
-  return ReadIds(rest.first(rows));
+  return OfTask(places_[first], Explain(std::move(error)));
 }
 
 // The ids of one INSERT rise by the step, from the first on. Its last row says whether they did.
@@ -164,8 +203,9 @@ Status Addition::FindIds(std::span<const NewTask* const> part, std::uint64_t fir
 }  // namespace
 
 Result<std::vector<std::uint64_t>> AddTasks(Connection& db, const TableName& table,
-                                            std::span<const NewTask* const> tasks) {
-  return Addition(db, table, tasks).Run();
+                                            std::span<const NewTask* const> tasks,
+                                            std::span<const std::size_t> places) {
+  return Addition(db, table, tasks, places).Run();
 }
 
 }  // namespace millrace::engine::sql

@@ -56,10 +56,13 @@ std::string ActorText(const std::string& actor);
 
 // Invalid for more rows than `limit`.
 Status CheckBatch(std::size_t rows, std::size_t limit = kMaxBatchRows);
+// Says which task of its batch is wrong: by its place from 1 on; 0: it is alone there.
+Error OfTask(std::size_t place, Error error);
 // Adds the tasks, which are valid and have keys of their own or none; returns their ids, in their order.
-// Within a transaction, which an error leaves to be rolled back.
+// `places` as OfTask has them. Within a transaction, which an error leaves to be rolled back.
 Result<std::vector<std::uint64_t>> AddTasks(Connection& db, const TableName& table,
-                                            std::span<const NewTask* const> tasks);
+                                            std::span<const NewTask* const> tasks,
+                                            std::span<const std::size_t> places);
 struct SubmitWay {
   bool look_first = false;  // worth while where many of the keys are likely to be taken
   bool read_standing =

@@ -25,20 +25,19 @@ Status CheckAll(std::span<const NewTask> tasks) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     Status valid = Check(tasks[i]);
     if (valid) continue;
-    Error error = valid.error();
-    if (tasks.size() > 1) error.message = "task " + std::to_string(i + 1) + " of the batch: " + error.message;
-    return Fail(std::move(error));
+    return Fail(OfTask(tasks.size() > 1 ? i + 1 : 0, valid.error()));
   }
   return {};
 }
 
 LedgerKey KeyOf(const NewTask& task) { return {task.handler, task.biz_key}; }
 
-// At most kMaxBatchRows tasks, which are valid.
+// At most kMaxBatchRows tasks, which are valid. `first`: the place in its batch of the first, as OfTask has
+// it.
 class Submission {
  public:
-  Submission(Connection& db, const TableName& table, std::span<const NewTask> tasks)
-      : db_(db), table_(table), tasks_(tasks) {
+  Submission(Connection& db, const TableName& table, std::span<const NewTask> tasks, std::size_t first)
+      : db_(db), table_(table), tasks_(tasks), first_(first) {
     report_.ids.assign(tasks.size(), 0);
     report_.duplicates.assign(tasks.size(), "");
     report_.standing.assign(tasks.size(), "");
@@ -74,6 +73,7 @@ class Submission {
   Connection& db_;
   const TableName& table_;
   const std::span<const NewTask> tasks_;
+  const std::size_t first_;
   SubmitReport report_;
   std::vector<std::size_t> keyed_;  // the first task of each key, in the order of the keys
   std::vector<std::pair<std::size_t, std::size_t>> twins_;  // a later task and the first with its key
@@ -121,13 +121,15 @@ Status Submission::Insert() {
   std::vector<bool> out(tasks_.size());
   for (const auto& [later, first] : twins_) out[later] = true;
   std::vector<std::size_t> added;
+  std::vector<std::size_t> places;
   std::vector<const NewTask*> tasks;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (out[i] || IsTaken(i)) continue;
     added.push_back(i);
+    places.push_back(first_ + i);
     tasks.push_back(&tasks_[i]);
   }
-  BOOST_OUTCOME_TRY(ids, AddTasks(db_, table_, tasks));
+  BOOST_OUTCOME_TRY(ids, AddTasks(db_, table_, tasks, places));
   for (std::size_t k = 0; k < added.size(); ++k) report_.ids[added[k]] = ids.at(k);
   report_.added = added.size();
   return {};
@@ -236,6 +238,11 @@ Status Submission::ReadStanding() {
 
 }  // namespace
 
+Error OfTask(std::size_t place, Error error) {
+  if (place > 0) error.message = "task " + std::to_string(place) + " of the batch: " + error.message;
+  return error;
+}
+
 Status CheckBatch(std::size_t rows, std::size_t limit) {
   if (rows <= limit) return {};
   return Fail(ErrorCode::Invalid,
@@ -247,10 +254,12 @@ Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<co
   BOOST_OUTCOME_TRYV(CheckBatch(tasks.size(), kMaxSubmitRows));
   BOOST_OUTCOME_TRYV(CheckAll(tasks));
   SubmitReport all;
+  std::size_t first = tasks.size() > 1 ? 1 : 0;
   while (!tasks.empty()) {
     const auto part = tasks.first(std::min(tasks.size(), kMaxBatchRows));
     tasks = tasks.subspan(part.size());
-    BOOST_OUTCOME_TRY(report, Submission(db, table, part).Run(way));
+    BOOST_OUTCOME_TRY(report, Submission(db, table, part, first).Run(way));
+    first += part.size();
     all.added += report.added;
     all.ids.insert(all.ids.end(), report.ids.begin(), report.ids.end());
     all.duplicates.insert(all.duplicates.end(), std::make_move_iterator(report.duplicates.begin()),

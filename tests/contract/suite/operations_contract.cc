@@ -153,6 +153,17 @@ TEST_P(StoreContract, SubmitSaysWhichTaskIsWrong) {
       << report.error().message;
 }
 
+TEST_P(StoreContract, SubmitSaysWhichTaskTheDatabaseRefuses) {
+  std::vector<NewTask> batch(1500, NewTask{.handler = "good"});
+  batch[1].biz_key = batch[2].biz_key = "k";  // of which one is left out
+  batch[1199].params = batch[1300].params = "{";
+  auto report = operations().Submit("tasks", batch);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::Invalid);
+  EXPECT_EQ(report.error().message.substr(0, 24), "task 1200 of the batch: ") << report.error().message;
+  EXPECT_TRUE(Due().groups.empty());
+}
+
 TEST_P(StoreContract, ABatchHasAtMostSoManyRows) {
   const std::vector<NewTask> batch(kMaxSubmitRows + 1, NewTask{.handler = "a"});
   auto report = operations().Submit("tasks", batch);
