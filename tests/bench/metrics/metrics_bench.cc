@@ -1,10 +1,13 @@
-// metrics_bench [--benchmark_...]: what telling costs. A text that takes longer than 50 ms, or is larger than
-// a million bytes, is an error.
+// metrics_bench [--benchmark_...]: what telling costs. Exits 1 where the text takes longer than 50 ms, is
+// larger than a million bytes, or was not measured.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "tests/support/full_registry.h"
+#include "tests/support/report.h"
 
 namespace millrace::engine {
 namespace {
@@ -38,12 +41,46 @@ void Scrape(benchmark::State& state) {
     fastest = std::min(fastest, std::chrono::steady_clock::now() - begun);
   }
   state.counters["bytes"] = static_cast<double>(bytes);
-  if (bytes > 1'000'000) state.SkipWithError("the text is larger than a million bytes");
-  if (fastest > std::chrono::milliseconds(50)) state.SkipWithError("the text takes longer than 50 ms");
+  state.counters["fastest_ms"] = std::chrono::duration<double, std::milli>(fastest).count();
 }
 BENCHMARK(Scrape)->Unit(benchmark::kMillisecond);
+
+class BoundsReporter final : public benchmark::ConsoleReporter {
+ public:
+  void ReportRuns(const std::vector<Run>& runs) override {
+    ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs) {
+      if (run.run_name.function_name != "Scrape" || run.run_type != Run::RT_Iteration) continue;
+      ++repetitions_;
+      bytes_ = std::max(bytes_, run.counters.at("bytes").value);
+      slowest_ = std::max(slowest_, run.counters.at("fastest_ms").value);
+    }
+  }
+  bool Hold() const {
+    const bool pass = repetitions_ > 0 && bytes_ <= 1'000'000 && slowest_ <= 50;
+    char measured[100] = "not measured";
+    if (repetitions_ > 0) {
+      std::snprintf(measured, sizeof measured, "%.0f bytes, the fastest of a repetition %.1f ms at most",
+                    bytes_, slowest_);
+    }
+    Report("metrics", "the whole text of a large installation: at most a million bytes, within 50 ms",
+           measured, pass);
+    return pass;
+  }
+
+ private:
+  int repetitions_ = 0;
+  double bytes_ = 0;
+  double slowest_ = 0;  // of the repetitions, each by its fastest text
+};
 
 }  // namespace
 }  // namespace millrace::engine
 
-BENCHMARK_MAIN();
+int main(int count, char** arguments) {
+  benchmark::Initialize(&count, arguments);
+  if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 2;
+  millrace::engine::BoundsReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  return reporter.Hold() ? 0 : 1;
+}
