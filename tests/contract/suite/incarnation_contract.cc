@@ -207,5 +207,20 @@ TEST_P(StoreContract, AnAttemptThatEndedIsNotCharged) {
   EXPECT_EQ(Get(ids[0]).task.crashes, 0U);
 }
 
+// The row runs under it again, and nothing notes how the former attempt ended.
+TEST_P(StoreContract, OfTwoAttemptsOfOneLifeThatWhichRunsIsCharged) {
+  const auto id = AddDue(1)[0];
+  Settle({End(ClaimOne(id), To::Waiting)});
+  ClaimOne(id, 1);
+  const std::vector<Crash> crashes{{{"tasks", id}, 1}, {{"tasks", id}, 2}};
+  const auto charged = incarnations().ChargeCrashes("w.1", crashes);
+  ASSERT_TRUE(charged) << charged.error().message;
+  EXPECT_EQ(*charged, 1U);
+  const TaskRecord record = Get(id);
+  EXPECT_EQ(record.task.crashes, 1U);
+  ASSERT_EQ(record.attempts.size(), 1U);
+  EXPECT_EQ(record.attempts[0].attempt, 2U);
+}
+
 }  // namespace
 }  // namespace millrace::engine
