@@ -117,13 +117,14 @@ bool Pruning::EndHeld(const std::vector<TableName>& tables, const Config& config
     ++held_table_;
     return true;
   }
-  troubles_.erase(what);
   if (step->removed > 0) {
     LogInfo("tasks that were held for too long are cancelled",
             {{"shard", shard_}, {"table", rule.table}, {"tasks", step->removed}});
   }
   held_after_ = step->next;
-  if (held_after_.empty()) ++held_table_;
+  if (!held_after_.empty()) return true;
+  troubles_.erase(what);
+  ++held_table_;
   return true;
 }
 

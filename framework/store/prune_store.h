@@ -49,7 +49,8 @@ class PruneStore {
   // The failed pool is a person's to empty.
   virtual Result<PruneStep> PruneEnded(const KeepRule& rule, const std::string& after, std::size_t limit) = 0;
   // Held tasks that nobody has changed for longer: to the finished pool as cancelled, "held longer than …".
-  // Looks at `limit` rows; an empty `after` begins a walk, which is this session's alone.
+  // Looks at `limit` rows; an empty `after` begins a walk, which is this session's alone. One that the
+  // database refuses to end holds up no other: the last step of the walk says why, as Invalid.
   virtual Result<PruneStep> EndHeld(const HoldRule& rule, const std::string& after, std::size_t limit) = 0;
   // Entries of the ledger whose retention has passed. Looks at `limit` rows.
   virtual Result<PruneStep> PruneKeys(const std::string& after, std::size_t limit) = 0;

@@ -16,6 +16,7 @@ constexpr const char* kBeforeAll = "0001-01-01 00:00:00.000000";
 
 Status HeldWalk::Begin(const HoldRule& rule) {
   groups_.clear();
+  refused_.reset();
   run_at_ = kBeforeAll;
   id_ = 0;
   return db_.Query("SELECT slice,handler,MIN(run_at) FROM " + rule.table + "$held(" + rule.table +
@@ -32,6 +33,7 @@ Result<PruneStep> HeldWalk::Step(const HoldRule& rule, const std::string& after,
   if (after.empty()) {
     BOOST_OUTCOME_TRYV(Begin(rule));
   }
+  if (groups_.empty() && refused_) return Fail(*refused_);
   if (groups_.empty()) return step;
   limit = std::min(limit, kMaxBatchRows);
   const Group group = groups_.back();
@@ -53,7 +55,7 @@ Result<PruneStep> HeldWalk::Step(const HoldRule& rule, const std::string& after,
           overdue.push_back(id_);
       }));
   if (!overdue.empty()) {
-    BOOST_OUTCOME_TRY(ended, End(rule, group, overdue));
+    BOOST_OUTCOME_TRY(ended, EndMost(rule, group, overdue));
     step.removed = ended;
   }
   if (seen < limit) {
@@ -61,8 +63,22 @@ Result<PruneStep> HeldWalk::Step(const HoldRule& rule, const std::string& after,
     run_at_ = kBeforeAll;
     id_ = 0;
   }
-  if (!groups_.empty()) step.next = "more";
+  if (!groups_.empty() || refused_) step.next = "more";
   return step;
+}
+
+Result<std::size_t> HeldWalk::EndMost(const HoldRule& rule, const Group& group,
+                                      std::span<const std::uint64_t> ids) {
+  const auto ended = End(rule, group, {ids.begin(), ids.end()});
+  if (ended || ended.error().code != ErrorCode::Invalid) return ended;
+  if (ids.size() == 1) {
+    refused_ = ended.error();
+    return std::size_t{0};
+  }
+  const std::size_t half = ids.size() / 2;
+  BOOST_OUTCOME_TRY(first, EndMost(rule, group, ids.first(half)));
+  BOOST_OUTCOME_TRY(second, EndMost(rule, group, ids.subspan(half)));
+  return first + second;
 }
 
 // They are looked at again under their locks: somebody may have released one, or have changed it.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,11 +28,14 @@ class HeldWalk {
   };
   Status Begin(const HoldRule& rule);
   Result<std::size_t> End(const HoldRule& rule, const Group& group, const std::vector<std::uint64_t>& ids);
+  // Those that can be ended, where others can't: halved until they are alone.
+  Result<std::size_t> EndMost(const HoldRule& rule, const Group& group, std::span<const std::uint64_t> ids);
 
   Connection& db_;
   std::vector<Group> groups_;  // yet to be walked; the last one is next
   std::string run_at_;         // in that one: behind this row
   std::uint64_t id_ = 0;
+  std::optional<Error> refused_;  // why one of this walk can't be ended
 };
 
 }  // namespace millrace::engine::sql

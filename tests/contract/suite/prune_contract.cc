@@ -127,6 +127,37 @@ TEST_P(StoreContract, WhatIsHeldForTooLongIsCancelledAndFreesItsKey) {
   EXPECT_EQ(cancelled, static_cast<std::int64_t>(gone.size()));
 }
 
+// Its id may stand in the finished pool already, after a restore that was none.
+TEST_P(SqlStoreContract, AHeldTaskThatCanNotBeEndedHoldsUpNoOther) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 5; ++i)
+    ids.push_back(Add({.handler = "brief", .slice = 1, .state = 3, .run_at = Now() - hours(1)}));
+  ASSERT_TRUE(sql().NewClient()->Run(
+      "INSERT INTO tasks_done (id,slice,state,handler,priority,run_at,params,failures,attempt,crashes,"
+      "created_at,finished_at) SELECT id,slice,1,handler,priority,run_at,params,0,0,0,created_at,run_at FROM "
+      "tasks WHERE id=" +
+      std::to_string(ids[1])));
+  const auto pruning = store().OpenPruning();
+  const HoldRule rule{"tasks", {{"brief", kNoTime}}};
+  std::size_t ended = 0;
+  std::optional<Error> refused;
+  std::string after;
+  for (int steps = 0; steps < 10 && !refused; ++steps) {
+    const auto step = pruning->EndHeld(rule, after, 4);
+    if (!step) {
+      refused = step.error();
+      continue;
+    }
+    ended += step->removed;
+    after = step->next;
+    ASSERT_FALSE(after.empty()) << "the walk ends with why one is left";
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, ErrorCode::Invalid);
+  EXPECT_EQ(ended, 4U);
+  for (const auto id : {ids[0], ids[2], ids[4]}) EXPECT_EQ(StateOf(id), TaskState::Cancelled);
+}
+
 // Both ways round, as they come: the task waits again, or the release comes too late.
 TEST_P(StoreContract, EachMeetingOfAReleaseAndTheEndOfAHoldHasOneWinner) {
   std::vector<std::uint64_t> ids;

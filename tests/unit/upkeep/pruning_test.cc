@@ -114,6 +114,23 @@ TEST_F(PruningTest, ATableThatCanNotBePrunedKeepsNoOtherFromIt) {
   EXPECT_THAT(pruning_.Troubles(), IsEmpty());
 }
 
+TEST_F(PruningTest, AHeldTaskThatCanNotBeEndedIsTroubleAndHoldsUpNoOther) {
+  config_.handlers["noop"].held_for = hours(1);
+  const auto ids = Submit({.handler = "noop", .held = true}, 3);
+  store_.Run(
+      "UPDATE tasks SET updated_at='2000-01-01 00:00:00.000000'; CREATE TRIGGER refuse BEFORE INSERT ON "
+      "tasks_done WHEN NEW.id=" +
+      std::to_string(ids[1]) + " BEGIN SELECT RAISE(ABORT,'no'); END");
+  for (int look = 0; look < 3; ++look) {
+    now_ += hours(2);
+    (void)pruning_.Go({"tasks"}, config_, now_);
+    EXPECT_THAT(pruning_.Troubles(), ElementsAre(HasSubstr("what is held in tasks can't be pruned")));
+  }
+  const auto operations = store_.OpenOperations();
+  EXPECT_EQ(operations->Get({"tasks", ids[1]})->task.state, TaskState::Held);
+  EXPECT_EQ(operations->Get({"tasks", ids[2]})->task.state, TaskState::Cancelled);
+}
+
 TEST_F(PruningTest, WhatIsHeldForTooLongEndsWithinAMinute) {
   config_.handlers["noop"].held_for = hours(1);
   const auto ids = Submit({.handler = "noop", .held = true}, 3);
