@@ -32,7 +32,8 @@ HoldRule HoldRuleFor(const TableName& table, const Config& config) {
 // What may be in trouble, beside the tables.
 constexpr const char* kKeys = "the keys";
 constexpr const char* kIncarnations = "what is known of former workers";
-std::string HeldIn(const TableName& table) { return "what is held in " + std::string(table.text()); }
+constexpr const char* kHeldIn = "what is held in ";
+std::string HeldIn(const TableName& table) { return kHeldIn + std::string(table.text()); }
 
 }  // namespace
 
@@ -108,7 +109,10 @@ bool Pruning::Skip(const std::string& what, const Error& error) {
 bool Pruning::EndHeld(const std::vector<TableName>& tables, const Config& config) {
   if (held_table_ >= tables.size()) return false;
   const HoldRule rule = HoldRuleFor(tables[held_table_], config);
-  if (rule.by_handler.empty()) return false;
+  if (rule.by_handler.empty()) {
+    std::erase_if(troubles_, [](const auto& trouble) { return trouble.first.starts_with(kHeldIn); });
+    return false;
+  }
   const auto step = store_->EndHeld(rule, held_after_, pace_.rows());
   const std::string what = HeldIn(rule.table);
   if (!step) {

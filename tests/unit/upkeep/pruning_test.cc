@@ -114,7 +114,7 @@ TEST_F(PruningTest, ATableThatCanNotBePrunedKeepsNoOtherFromIt) {
   EXPECT_THAT(pruning_.Troubles(), IsEmpty());
 }
 
-TEST_F(PruningTest, AHeldTaskThatCanNotBeEndedIsTroubleAndHoldsUpNoOther) {
+TEST_F(PruningTest, AHeldTaskThatCanNotBeEndedIsTroubleAsLongAsThereIsARuleForIt) {
   config_.handlers["noop"].held_for = hours(1);
   const auto ids = Submit({.handler = "noop", .held = true}, 3);
   store_.Run(
@@ -129,6 +129,9 @@ TEST_F(PruningTest, AHeldTaskThatCanNotBeEndedIsTroubleAndHoldsUpNoOther) {
   const auto operations = store_.OpenOperations();
   EXPECT_EQ(operations->Get({"tasks", ids[1]})->task.state, TaskState::Held);
   EXPECT_EQ(operations->Get({"tasks", ids[2]})->task.state, TaskState::Cancelled);
+  config_.handlers["noop"].held_for = Micros(0);
+  EXPECT_TRUE(Walk());
+  EXPECT_THAT(pruning_.Troubles(), IsEmpty());
 }
 
 TEST_F(PruningTest, WhatIsHeldForTooLongEndsWithinAMinute) {
