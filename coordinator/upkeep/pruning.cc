@@ -85,7 +85,7 @@ bool Pruning::Go(const std::vector<TableName>& tables, const Config& config, Boo
              trouble.first == HeldIn(table);
     });
   });
-  return troubles_.empty();
+  return Troubles().empty();
 }
 
 std::vector<std::string> Pruning::Troubles() const {

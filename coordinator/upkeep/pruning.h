@@ -52,7 +52,7 @@ class Pruning {
   Pruning(const std::string& shard, Store& store);
 
   // A turn of the walks that are due: over what is held for too long each minute, over all else each hour,
-  // or sooner where something is kept for less. True: the latter has come to its end.
+  // or sooner where something is kept for less. True: the latter has come to its end, and without a trouble.
   bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now);
   // Why finished tasks of some types stay; see Exports. And what can't be pruned for its own fault: the walk
   // goes on behind it.
