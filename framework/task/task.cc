@@ -96,6 +96,8 @@ Status Validate(const NewTask& task) {
   if (task.biz_key.size() > kMaxKey) return Fail(ErrorCode::Invalid, "the key is longer than 190 bytes");
   if (task.batch.size() > kMaxBatchName)
     return Fail(ErrorCode::Invalid, "the batch name is longer than 64 bytes");
+  // To a server it is the name without the space.
+  if (task.batch.ends_with(' ')) return Fail(ErrorCode::Invalid, "the batch name ends with a space");
   if (task.priority && *task.priority > 9) {
     return Fail(ErrorCode::Invalid,
                 "priority " + std::to_string(*task.priority) + " is not in 0 (most urgent) … 9");

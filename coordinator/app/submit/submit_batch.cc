@@ -106,8 +106,8 @@ Status CheckBatchAsked(const BatchAsked& asked) {
     if (is_given && asked.name.empty())
       return Fail(ErrorCode::Invalid, std::string(flag) + " goes with --batch NAME");
   }
-  // To a server a name with spaces behind it is the same name.
-  if (asked.name.ends_with(' ')) return Fail(ErrorCode::Invalid, "--batch: a name does not end with a space");
+  if (Status valid = Validate(NewTask{.handler = "any", .batch = asked.name}); !valid)
+    return Fail(ErrorCode::Invalid, "--batch: " + valid.error().message);
   BOOST_OUTCOME_TRYV(CheckCallback("--on-success", asked.on_success));
   return CheckCallback("--on-end", asked.on_end);
 }

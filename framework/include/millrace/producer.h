@@ -46,7 +46,7 @@ struct NewTask {
   std::string handler;                // [a-z][a-z0-9_.]*, at most 64 bytes
   std::string params = "{}";          // a JSON object, at most 64 KiB
   std::string key = {};               // at most 190 bytes; empty: none
-  std::string batch = {};             // name under which progress is counted, at most 64 bytes
+  std::string batch = {};             // progress is counted under it; at most 64 bytes, no space at its end
   std::optional<int> priority = {};   // 0 most urgent … 9; 5 where it is not said
   std::optional<Time> run_at = {};    // when it is due
   Duration delay = Duration::zero();  // or how long after the database's now

@@ -16,6 +16,8 @@ constexpr const char* kBatchColumns =
     "name,state,stays_open,parts,callback_table,on_success,on_end,made_by,added,created_at,closed_at,ended_"
     "at,"
     "outcome,success_task,end_task,succeeded,cancelled,failed";
+// Where the database takes `a ` and `a` for one name, a row's batch is the one without a space.
+constexpr const char* kBatch = "CASE WHEN RTRIM(batch)=batch THEN RTRIM(batch) ELSE batch END";
 constexpr const char* kOutcomeSucceeded = "succeeded";
 constexpr const char* kOutcomeFailed = "failed";
 // Points of the counters' primary key in one statement.
@@ -207,8 +209,9 @@ Status SqlBatchStore::AddSums(const TableName& table, const std::vector<std::str
   values.insert(values.end(), types.begin(), types.end());
   values.insert(values.end(), names.begin(), names.end());
   return db_.Query(
-      "SELECT batch,SUM(succeeded),SUM(cancelled),SUM(failed) FROM millrace_counters$primary "
-      "WHERE task_table=? AND handler IN (" +
+      std::string("SELECT ") + kBatch +
+          ",SUM(succeeded),SUM(cancelled),SUM(failed) FROM millrace_counters$primary WHERE task_table=? AND "
+          "handler IN (" +
           Repeat("?", types.size()) + ") AND batch IN (" + Repeat("?", names.size()) + ") GROUP BY batch",
       Connection::Values(values), [&](const Row& row) {
         sums[row.Text(1)] += {Positive(row.Signed(2)), Positive(row.Signed(3)), Positive(row.Signed(4))};
@@ -240,14 +243,14 @@ Result<BatchPage> SqlBatchStore::Walk(const TableName& table, std::uint64_t afte
   BatchPage page;
   std::size_t seen = 0;
   std::uint64_t last = after;
-  BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT id,state,batch FROM " + table + "$primary WHERE id>? ORDER BY id LIMIT ?",
-                {after, std::uint64_t{limit}}, [&](const Row& row) {
-                  ++seen;
-                  last = row.Number(1);
-                  if (row.Null(3)) return;
-                  page.rows.push_back({last, static_cast<TaskState>(row.Signed(2)), row.Text(3)});
-                }));
+  BOOST_OUTCOME_TRYV(db_.Query(
+      std::string("SELECT id,state,") + kBatch + " FROM " + table + "$primary WHERE id>? ORDER BY id LIMIT ?",
+      {after, std::uint64_t{limit}}, [&](const Row& row) {
+        ++seen;
+        last = row.Number(1);
+        if (row.Null(3)) return;
+        page.rows.push_back({last, static_cast<TaskState>(row.Signed(2)), row.Text(3)});
+      }));
   if (seen == limit && limit > 0) page.next = last;
   return page;
 }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -133,6 +134,27 @@ TEST_P(StoreContract, TheSumsOfABatchAreWhatItsSettlesCounted) {
   Good(operations().Apply(TaskAction::Retry, "tasks", std::span(&ids[1], 1), "me"));
   EXPECT_EQ(Good(batches->Sums(tables, names))["june"], (BatchSums{1, 1, 0})) << "it is to be run again";
   EXPECT_THAT(Good(batches->Sums(tables, {})), IsEmpty());
+}
+
+// Plain SQL and older programs have brought such names.
+TEST_P(StoreContract, ANameWithASpaceBehindItIsOneBatchWithTheOtherInTheCountsAndInAWalkOrInNeither) {
+  std::vector<std::uint64_t> ids;
+  for (const char* batch : {"june ", "june", "june "}) {
+    PlainRow row;
+    row.batch = batch;
+    row.run_at = Now() - std::chrono::hours(1);
+    ids.push_back(Add(row));
+  }
+  Settle({End(ClaimOne(ids[0]), To::Succeeded)});
+  Settle({End(ClaimOne(ids[1]), To::Failed, "no")});
+  const auto batches = store().OpenBatches();
+  const TableName tables[] = {"tasks"};
+  const std::string names[] = {"june"};
+  const BatchSums sums = Good(batches->Sums(tables, names))["june"];
+  EXPECT_EQ(sums.failed, 1U) << "whoever settled first has its name in the row of the counters";
+  const auto waits = std::ranges::count(Good(batches->Walk("tasks", 0, 10)).rows, "june", &BatchRow::batch);
+  EXPECT_EQ(waits, std::ssize(Good(batches->Still("tasks", "june", ids))));
+  EXPECT_EQ(sums.succeeded, static_cast<std::uint64_t>(waits)) << "one of two `june `";
 }
 
 TEST_P(SqlStoreContract, TheSumsOfABatchAreThoseOfAllItsTypesHoweverMany) {

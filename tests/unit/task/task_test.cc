@@ -41,6 +41,7 @@ TEST(TaskTest, ValidateNamesWhatIsWrong) {
   EXPECT_TRUE(Validate({.handler = "a", .params = "\r\n\t {}"}));
   EXPECT_FALSE(Validate({.handler = "a", .biz_key = std::string(kMaxKey + 1, 'x')}));
   EXPECT_FALSE(Validate({.handler = "a", .batch = std::string(kMaxBatchName + 1, 'x')}));
+  EXPECT_FALSE(Validate({.handler = "a", .batch = "june "}));
   EXPECT_FALSE(Validate({.handler = "a", .priority = 10}));
 }
 
