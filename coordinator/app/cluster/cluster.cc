@@ -351,15 +351,21 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   if (!options.why.empty()) return ExplainSlice(cluster, snapshot, options);
-  ordered_json out = ordered_json::array();
-  TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
+  const PlanDocument& plan = snapshot.plan;
+  ordered_json out{{"workers", ordered_json::array()}, {"unplaceable", plan.unplaceable_slices}};
+  TextTable table{{{"worker"}, {"state"}, {"slices", true}, {"which"}}, {}};
+  const auto add = [&](const std::string& who, const std::string& state, std::size_t count,
+                       const std::vector<std::string>& slices) {
+    table.rows.push_back({who, state, std::to_string(count),
+                          Joined(SliceRanges(slices), " ") + (count > slices.size() ? " …" : "")});
+  };
   for (const auto& [id, document] : snapshot.assigned) {
-    out.push_back({{"id", id}, {"slices", document.slices}});
-    table.rows.push_back(
-        {id, std::to_string(document.slices.size()), Joined(SliceRanges(document.slices), " ")});
+    const std::string state = StateOf(snapshot, id);
+    out["workers"].push_back({{"id", id}, {"state", state}, {"slices", document.slices}});
+    add(id, state, document.slices.size(), document.slices);
   }
-  PrintAnswer(options.common, {{"workers", out}}, table,
-              "no slice is assigned yet; see millrace cluster status");
+  if (plan.unplaceable > 0) add("nobody", "unplaceable", plan.unplaceable, plan.unplaceable_slices);
+  PrintAnswer(options.common, out, table, "no slice is assigned yet; see millrace cluster status");
   return ExitCode::Done;
 }
 

@@ -515,11 +515,21 @@ TEST_F(ClusterCommandTest, AWorkerThatStandsByIsReady) {
 TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
   Type(Create("/assign/w1", R"({"epoch":1,"generation":1,
       "slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]})"));
-  EXPECT_THAT(Ask("cluster slices").output, HasSubstr("main/tasks/0-2,40"));
+  EXPECT_THAT(Ask("cluster slices").output,
+              AllOf(HasSubstr("w1      gone        4  main/tasks/0-2,40"), Not(HasSubstr("nobody"))));
   EXPECT_EQ(
       Ask("cluster slices --json").output,
-      R"({"workers":[{"id":"w1","slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]}]})"
+      R"({"workers":[{"id":"w1","state":"gone","slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]}],"unplaceable":[]})"
       "\n");
+}
+
+TEST_F(ClusterCommandTest, SlicesThatNobodyMayHaveAreToldWithTheOthers) {
+  Type(
+      Create("/plan", R"({"epoch":1,"unplaceable":3,"unplaceable_slices":["main/tasks/7","main/tasks/8"]})"));
+  EXPECT_THAT(Ask("cluster slices").output, HasSubstr("nobody  unplaceable       3  main/tasks/7-8 …"));
+  EXPECT_EQ(Ask("cluster slices --json").output,
+            R"({"workers":[],"unplaceable":["main/tasks/7","main/tasks/8"]})"
+            "\n");
 }
 
 TEST_F(ClusterCommandTest, WhatIsReadIsAnObjectWithANamedList) {
