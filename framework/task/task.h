@@ -99,8 +99,9 @@ inline constexpr std::size_t kMaxBatchRows = 999;  // MariaDB changes plan at 10
 
 // [a-z][a-z0-9_.]*, at most kMaxHandlerName bytes.
 bool IsHandlerName(std::string_view name);
-// Invalid with the reason for a wrong handler name, params that are too long or no object, a key or batch too
-// long, a priority out of range. That an object is well formed the store's constraint or the caller checks.
+// Invalid with the reason for a wrong handler name, params that are too long or no object, a key too long, a
+// batch name that is too long or ends with a space, a priority out of range. That an object is well formed
+// the store's constraint or the caller checks.
 Status Validate(const NewTask& task);
 
 // The idempotency key that handlers pass to partners: the task's name with its created_at. The same on every
