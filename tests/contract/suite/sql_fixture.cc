@@ -75,15 +75,6 @@ Result<std::uint64_t> SqlFixture::Insert(const TableName& table, const PlainRow&
   return InsertBy(Client(), InsertText(table, row), LastId());
 }
 
-Result<bool> SqlFixture::Change(const TableName& table, std::uint64_t id, const RowChange& change) {
-  std::string set;
-  if (change.state) set += "state=" + std::to_string(*change.state);
-  if (change.run_at) set += (set.empty() ? "run_at=" : ", run_at=") + SqlTime(*change.run_at);
-  BOOST_OUTCOME_TRY(done, Client().Run("UPDATE " + table + " SET " + set + " WHERE id=" + std::to_string(id) +
-                                       " AND state IN (0,3)"));
-  return done.affected == 1;
-}
-
 Status SqlFixture::Remove(const TableName& table, std::uint64_t id) {
   for (const char* pool : {"", "_done", "_failed"}) {
     BOOST_OUTCOME_TRYV(Client().Run("DELETE FROM " + table + pool + " WHERE id=" + std::to_string(id)));

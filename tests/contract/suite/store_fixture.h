@@ -27,12 +27,6 @@ struct PlainRow {
   std::optional<std::uint32_t> failures;
 };
 
-// What a person changes in a waiting row.
-struct RowChange {
-  std::optional<int> state;
-  std::optional<WallTime> run_at;
-};
-
 // One shard, made by SchemaStore::Apply and empty; removed with the fixture. Used by one thread.
 class StoreFixture {
  public:
@@ -42,8 +36,6 @@ class StoreFixture {
 
   // Returns the id that the database gave. Invalid where a constraint refuses the row.
   virtual Result<std::uint64_t> Insert(const TableName& table, const PlainRow& row) = 0;
-  // Waiting and held rows alone; returns whether the row was there to be changed.
-  virtual Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) = 0;
   // Out of every pool: what pruning does to an ended task, and a lossy failover to any.
   virtual Status Remove(const TableName& table, std::uint64_t id) = 0;
   // Lets the retention of every key that has ended run out.
@@ -76,7 +68,6 @@ class SqlFixture : public StoreFixture {
   virtual std::unique_ptr<SqlClient> NewClient() = 0;
 
   Result<std::uint64_t> Insert(const TableName& table, const PlainRow& row) override;
-  Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) override;
   Status Remove(const TableName& table, std::uint64_t id) override;
   Status ExpireKeys() override;
   Status DeleteBeat(const std::string& incarnation) override;
