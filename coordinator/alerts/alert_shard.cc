@@ -13,6 +13,7 @@ namespace {
 constexpr Micros kBetweenTables = std::chrono::seconds(30);
 constexpr std::size_t kEventsKept = 2'000;
 constexpr Micros kLatestCommit = std::chrono::minutes(1);  // behind a greater number
+constexpr Micros kLaterNote = std::chrono::minutes(1);     // of a worker's loss, in another of its shards
 constexpr std::size_t kKeysRead = 64;      // more than two messages of an alert with all its addressees
 constexpr std::size_t kGroupsLooked = 50;  // of one type, for a row that waits
 
@@ -46,7 +47,7 @@ AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts) {
       case AlertKind::Crashes:
       case AlertKind::WorkerLost:
       case AlertKind::Schedule:
-        needs.events = std::max(needs.events.value_or(LookBack(alert)), LookBack(alert));
+        needs.events = std::max(needs.events.value_or(Micros(0)), LookBack(alert) + kLaterNote);
         needs.schedules = needs.schedules || alert.kind == AlertKind::Schedule;
         break;
     }
@@ -214,7 +215,7 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
   for (const Kept& kept : events_) {
     const bool worker = kept.event.kind == kWorkerLost;
     seen.events->push_back({kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject,
-                            now - kept.at, kept.event.type});
+                            now - kept.at, kept.event.type, name_});
   }
   return {};
 }

@@ -118,21 +118,32 @@ constexpr EventWords kEventWords[] = {
     {AlertKind::WorkerLost, {kWorkerLost}, "worker was lost", "workers were lost"},
 };
 
-// The incarnation of a worker in each of its shards is one loss.
 std::string WorkerOf(const std::string& incarnation) { return incarnation.substr(0, incarnation.rfind('.')); }
+
+// How often each worker was lost, by the shard that has noted it.
+using Losses = std::map<std::string, std::map<std::string, std::size_t>>;
+
+// The n-th loss of a worker is one, however many of its shards note it.
+bool IsAnother(const SeenEvent& loss, Losses& losses) {
+  auto& noted = losses[WorkerOf(loss.what)];
+  std::size_t most = 0;
+  for (const auto& [shard, times] : noted) most = std::max(most, times);
+  return ++noted[loss.shard] > most;
+}
 
 AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& events) {
   const EventWords& words = *std::find_if(std::begin(kEventWords), std::end(kEventWords),
                                           [&](const EventWords& one) { return one.kind == alert.kind; });
+  const bool losses_meant = alert.kind == AlertKind::WorkerLost;
   AlertFact fact;
+  Losses losses;
   std::vector<std::string> seen;
   for (const SeenEvent& event : events) {
     const bool meant = std::find(words.events.begin(), words.events.end(), event.kind) != words.events.end();
-    if (!meant || !IsAbout(alert, event.type) || event.ago > LookBack(alert)) continue;
-    std::string what = alert.kind == AlertKind::WorkerLost ? WorkerOf(event.what) : event.what;
-    const bool again =
-        alert.kind == AlertKind::WorkerLost && std::find(seen.begin(), seen.end(), what) != seen.end();
-    if (!again) seen.push_back(std::move(what));
+    if (!meant || !IsAbout(alert, event.type)) continue;
+    if (losses_meant && !IsAnother(event, losses)) continue;
+    if (event.ago > LookBack(alert)) continue;
+    seen.push_back(losses_meant ? WorkerOf(event.what) : event.what);
   }
   fact.count = seen.size();
   fact.holds = fact.count > alert.more_than;

@@ -20,7 +20,8 @@ struct SeenEvent {
   std::string kind;
   std::string what;  // `main: tasks/17`
   Micros ago{};
-  std::string type = {};  // of the task; empty: not known, or there is none
+  std::string type = {};   // of the task; empty: not known, or there is none
+  std::string shard = {};  // that has noted it
 };
 
 // What was seen at one moment, without tasks of the built-in types. A part that was not looked at is absent.

@@ -125,6 +125,10 @@ Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, B
       silent_[name] = ended + std::clamp<Micros>(kDutyCycle * (ended - begun), kSilence, kLongestSilence);
     }
   }
+  if (seen.events) {
+    std::stable_sort(seen.events->begin(), seen.events->end(),
+                     [](const SeenEvent& a, const SeenEvent& b) { return a.ago > b.ago; });
+  }
   return seen;
 }
 

@@ -204,8 +204,8 @@ TEST(AlertFactTest, EventsCountWithinEvery) {
   seen.events = std::vector<SeenEvent>{{kSettleRefused, "main/tasks/1", minutes(11)},
                                        {kSettleRefused, "main/tasks/2", minutes(9)},
                                        {kHandlerCrashed, "main/tasks/3", minutes(1)},
-                                       {kWorkerLost, "w1.0123", minutes(1)},
-                                       {kWorkerLost, "w1.4567", minutes(1)}};
+                                       {kWorkerLost, "w1.0123", minutes(1), "", "main"},
+                                       {kWorkerLost, "w1.4567", minutes(1), "", "east"}};
   EXPECT_EQ(FactOf(Of(AlertKind::Refused), seen)->count, 1u);
   EXPECT_THAT(FactOf(Of(AlertKind::Crashes), seen)->parts, ElementsAre("main/tasks/3"));
   // A worker is lost once, however many shards it worked in.
@@ -218,6 +218,23 @@ TEST(AlertFactTest, EventsCountWithinEvery) {
   AlertConfig more = Of(AlertKind::Crashes);
   more.more_than = 1;
   EXPECT_FALSE(FactOf(more, seen)->holds);
+}
+
+TEST(AlertFactTest, AWorkerThatIsLostAgainAndAgainCountsEachTime) {
+  Observation seen;
+  seen.events = std::vector<SeenEvent>{
+      {kWorkerLost, "w1.01", minutes(9), "", "east"}, {kWorkerLost, "w1.01", minutes(8), "", "main"},
+      {kWorkerLost, "w1.02", minutes(6), "", "main"}, {kWorkerLost, "w2.01", minutes(5), "", "east"},
+      {kWorkerLost, "w1.03", minutes(3), "", "main"}, {kWorkerLost, "w1.03", minutes(2), "", "east"}};
+  AlertConfig lost = Of(AlertKind::WorkerLost);
+  lost.more_than = 3;
+  const auto fact = FactOf(lost, seen);
+  EXPECT_TRUE(fact->holds);
+  EXPECT_THAT(fact->parts, ElementsAre("w1", "w1", "w2", "w1"));
+  // What the first shard noted is known for longer than it counts.
+  seen.events = std::vector<SeenEvent>{{kWorkerLost, "w1.01", minutes(11), "", "east"},
+                                       {kWorkerLost, "w1.01", minutes(10), "", "main"}};
+  EXPECT_EQ(FactOf(lost, seen)->count, 0u);
 }
 
 TEST(AlertFactTest, SchedulesThatAreLateAndFiringsThatLapsed) {
