@@ -36,8 +36,9 @@ void Name(const std::map<std::string, Value>& counted, AlertFact& fact) {
 }
 
 // More than was said, or others.
-bool IsNews(const AlertFact& fact, const SaidAlert& said) {
+bool IsNews(const AlertFact& fact, const SaidAlert& said, BootTime now) {
   if (fact.count > said.count) return true;
+  if (fact.newest && said.fired_at && now - *fact.newest > *said.fired_at) return true;
   if (said.names.empty()) return false;
   return !std::includes(said.names.begin(), said.names.end(), fact.names.begin(), fact.names.end());
 }
@@ -144,6 +145,7 @@ AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& even
     if (losses_meant && !IsAnother(event, losses)) continue;
     if (event.ago > LookBack(alert)) continue;
     seen.push_back(losses_meant ? WorkerOf(event.what) : event.what);
+    fact.newest = event.ago;
   }
   fact.count = seen.size();
   fact.holds = fact.count > alert.more_than;
@@ -165,6 +167,7 @@ AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Mic
     if (event.kind != kScheduleLapsed || event.ago > LookBack(alert)) continue;
     ++lapsed[event.what];
     ++times;
+    fact.newest = event.ago;
   }
   for (const auto& [schedule, count] : Greatest(lapsed))
     fact.parts.push_back(schedule + ": firings lapsed" +
@@ -224,7 +227,7 @@ std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& 
 
 }  // namespace
 
-Micros LookBack(const AlertConfig& alert) { return std::max(alert.every, 3 * AlertJudge::kLook); }
+Micros LookBack(const AlertConfig& alert) { return alert.every + 3 * AlertJudge::kLook; }
 
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen) {
   auto fact = WholeFact(alert, seen);
@@ -255,7 +258,7 @@ AlertWord AlertJudge::Hold(const AlertFact& fact, const SaidAlert& said, Micros 
   if (fresh) held_ = now;
   const bool settled = (!fresh && fact.count == count_) || now - *held_ >= kGather;
   count_ = fact.count;
-  if (said.firing && !IsNews(fact, said)) return AlertWord::Nothing;
+  if (said.firing && !IsNews(fact, said, now)) return AlertWord::Nothing;
   if (said.fired_at && now - *said.fired_at < every) return AlertWord::Nothing;
   soon_ = !settled;
   return settled ? AlertWord::Firing : AlertWord::Nothing;

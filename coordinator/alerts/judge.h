@@ -36,7 +36,8 @@ struct Observation {
   std::optional<std::map<std::string, Micros>> late_schedules = {};  // by how much, `main/nightly`
 };
 
-// How far an alert about events looks back: far enough that none passes between two looks.
+// How far an alert about events looks back: further than `every`, so that what has happened just after a
+// message is still seen when the next may be sent.
 Micros LookBack(const AlertConfig& alert);
 
 struct AlertFact {
@@ -49,6 +50,7 @@ struct AlertFact {
   std::vector<std::string> names = {};
   static constexpr std::size_t kMostNames = 100;
 };
+  std::optional<Micros> newest = {};  // how long ago the last of the counted events happened
 
 // nullopt: the observation does not say. What was seen of some of the shards alone can show that an alert
 // holds, not that it does not.

@@ -231,6 +231,7 @@ TEST(AlertFactTest, AWorkerThatIsLostAgainAndAgainCountsEachTime) {
   const auto fact = FactOf(lost, seen);
   EXPECT_TRUE(fact->holds);
   EXPECT_THAT(fact->parts, ElementsAre("w1", "w1", "w2", "w1"));
+  EXPECT_EQ(fact->newest, minutes(3)) << "that another shard notes it, too, is no news";
   // What the first shard noted is known for longer than it counts.
   seen.events = std::vector<SeenEvent>{{kWorkerLost, "w1.01", minutes(11), "", "east"},
                                        {kWorkerLost, "w1.01", minutes(10), "", "main"}};
@@ -248,7 +249,7 @@ TEST(AlertFactTest, SchedulesThatAreLateAndFiringsThatLapsed) {
   ASSERT_TRUE(fact);
   EXPECT_TRUE(fact->holds);
   EXPECT_EQ(fact->count, 3u);
-  EXPECT_EQ(fact->what, "1 schedule is late; firings lapsed 2 times within 10m");
+  EXPECT_EQ(fact->what, "1 schedule is late; firings lapsed 2 times within 10m15s");
   EXPECT_THAT(fact->parts, ElementsAre("main/nightly: late by 2m", "main/sync: firings lapsed, 2 times"));
   AlertConfig more = Of(AlertKind::Schedule);
   more.more_than = 3;
@@ -282,6 +283,40 @@ TEST(AlertFactTest, AShardThatIsAwayCanNotEndAnAlert) {
   seen.failed->clear();
   EXPECT_FALSE(FactOf(Of(AlertKind::Failed), seen).has_value());
   EXPECT_FALSE(FactOf(Of(AlertKind::OldestDue), seen).has_value());
+}
+
+// What happens at these moments, as an alert of the kind hears of it; the messages that it fires.
+std::vector<Micros> FiringsOf(AlertKind kind, const std::string& event, const std::vector<Micros>& moments) {
+  Alert alert;
+  std::vector<Micros> firings;
+  for (Micros now{0}; now < minutes(40); now += alert.judge.Wait()) {
+    Observation seen;
+    seen.events.emplace();
+    seen.late_schedules.emplace();
+    for (const Micros moment : moments) {
+      if (moment <= now) seen.events->push_back({event, "main/it", now - moment, "", "main"});
+    }
+    if (alert.At(now, FactOf(Of(kind), seen)) == AlertWord::Firing) firings.push_back(now);
+  }
+  EXPECT_FALSE(alert.said.firing);
+  return firings;
+}
+
+TEST(AlertEventsTest, WhatHappensAfterAMessageIsToldWhenTheNextMayBeSent) {
+  const std::pair<AlertKind, const char*> kinds[] = {{AlertKind::WorkerLost, kWorkerLost},
+                                                     {AlertKind::Crashes, kHandlerCrashed},
+                                                     {AlertKind::Refused, kClaimRefused},
+                                                     {AlertKind::Schedule, kScheduleLapsed}};
+  for (const auto& [kind, event] : kinds) {
+    for (const Micros second : {Micros(seconds(2)), Micros(minutes(5)), kEvery - seconds(1)}) {
+      const std::vector<Micros> firings = FiringsOf(kind, event, {Micros(0), second});
+      ASSERT_EQ(firings.size(), 2u) << event << " after " << FormatDuration(second);
+      EXPECT_LE(firings[0], seconds(1));
+      EXPECT_GE(firings[1] - firings[0], kEvery);
+      EXPECT_LE(firings[1] - firings[0], kEvery + AlertJudge::kLook);
+    }
+    EXPECT_EQ(FiringsOf(kind, event, {Micros(0)}).size(), 1u) << event;
+  }
 }
 
 const WallTime kDay = ParseTime("2026-11-20T18:00:00Z").value();
