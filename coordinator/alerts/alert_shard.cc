@@ -116,7 +116,8 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   for (const TableInfo& info : *tables_) all.push_back({info.table});
   BOOST_OUTCOME_TRY(map, tasks_->Due(all));
   if (!seen.late) seen.late.emplace();
-  if (!seen.unrunnable) seen.unrunnable.emplace();
+  if (place.runs && !seen.unrunnable) seen.unrunnable.emplace();
+  BOOST_OUTCOME_TRYV(LookAtBreakers(map, seen));
   std::map<std::string, std::vector<DueGroup>> late;
   unsent_.tries_again = false;
   if (needs.late) NoteHeld(needs, place, map);
@@ -127,7 +128,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
     }
     const Micros ago = map.now - group.first_run_at;
     if (ago < Micros(0)) continue;
-    if (!place.runs(group.handler)) Raise(*seen.unrunnable, group.handler, ago);
+    if (place.runs && !place.runs(group.handler)) Raise(*seen.unrunnable, group.handler, ago);
     const auto held = held_.find(KeyOf(group));
     if (held != held_.end() && held->second == map.now) continue;
     if (needs.late && ago > *needs.late) late[group.handler].push_back(std::move(group));
@@ -135,6 +136,18 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   for (auto& [type, groups] : late) {
     BOOST_OUTCOME_TRY(ago, OldestWaiting(std::move(groups), map.now));
     if (ago) Raise(*seen.late, type, *ago);
+  }
+  return {};
+}
+
+// Without a cluster each worker tells of its own beside the shard's pauses.
+Status AlertShard::LookAtBreakers(const DueMap& map, Observation& seen) {
+  const auto told = [](const std::string& name) { return ReadTripped(name).has_value(); };
+  if (!seen.breakers || std::none_of(map.pauses.begin(), map.pauses.end(), told)) return {};
+  BOOST_OUTCOME_TRY(rows, operations_->Pauses());
+  for (const PauseRecord& row : rows) {
+    const auto tripped = ReadTripped(row.what);
+    if (tripped) seen.breakers->try_emplace(tripped->type, row.reason.empty() ? row.actor : row.reason);
   }
   return {};
 }

@@ -28,14 +28,15 @@ struct AlertSpot {
 
 // What the process that judges knows beside the shards. Its functions are called by the watch's thread.
 struct AlertPlace {
-  // Whether a worker that is there runs tasks of this type.
+  // Whether a worker that is there runs tasks of this type; null: that is not known.
   std::function<bool(const std::string& type)> runs;
   // Where in a shard a task of this type would be run; nullopt: nowhere.
   std::function<std::optional<AlertSpot>(const std::string& shard, const std::string& type,
                                          const std::vector<TableInfo>& tables)>
       spot;
   std::optional<std::vector<std::string>> unowned = {};  // slices; nullopt: not known
-  // Breakers that have opened by themselves: why, by task type; nullopt: not known.
+  // Breakers that have opened by themselves, beside those that rows of the shards tell of: why, by task type;
+  // nullopt: not known.
   std::optional<std::map<std::string, std::string>> breakers = {};
   std::shared_ptr<const Pauses> pauses = {};  // what the cluster has paused; null: that is not known
 };
@@ -86,6 +87,7 @@ class AlertShard {
   // The newest first.
   Result<std::vector<KeyedTask>> Messages(const std::string& alert);
   Status LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen);
+  Status LookAtBreakers(const DueMap& map, Observation& seen);
   // Which groups wait on purpose now.
   void NoteHeld(const AlertNeeds& needs, const AlertPlace& place, const DueMap& map);
   Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);

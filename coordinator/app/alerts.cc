@@ -45,8 +45,7 @@ std::map<std::string, Unsent> UnsentMessages(const StoresByShard& stores, BootTi
   for (const auto& [name, store] : stores) {
     AlertShard shard(name, store);
     Observation seen;
-    const AlertPlace nobody{[](const std::string&) { return true; }, {}};
-    if (shard.Observe({}, nobody, now, seen) && shard.unsent().Any()) unsent[name] = shard.unsent();
+    if (shard.Observe({}, {}, now, seen) && shard.unsent().Any()) unsent[name] = shard.unsent();
   }
   return unsent;
 }

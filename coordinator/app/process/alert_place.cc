@@ -67,17 +67,19 @@ void LocalAlertPlace::Take(const WorkerStatus& status) {
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
-  std::optional<std::vector<std::string>> types;
+  std::vector<std::string> types;
   if (types_) types = types_(*control_.CurrentConfig());
   MutexLock lock(mutex_);
   if (!uncovered_) return std::nullopt;
-  AlertPlace place{
-      [types = std::move(types), unopened = unopened_](const std::string& type) {
-        return !types || (std::binary_search(types->begin(), types->end(), type) && !unopened.contains(type));
-      },
-      [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
-        return LocalSpot(control_, shard, type);
-      }};
+  AlertPlace place;
+  if (types_) {
+    place.runs = [types = std::move(types), unopened = unopened_](const std::string& type) {
+      return std::binary_search(types.begin(), types.end(), type) && !unopened.contains(type);
+    };
+  }
+  place.spot = [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
+    return LocalSpot(control_, shard, type);
+  };
   place.unowned = uncovered_;
   place.breakers = breakers_->types;
   return place;

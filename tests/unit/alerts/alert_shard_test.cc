@@ -284,6 +284,33 @@ TEST_F(AlertShardTest, WhatWaitedForItsHoursIsLateFromTheirBeginning) {
 }
 
 TEST_F(AlertShardTest, AScheduleThatTheConfigurationHasNoMoreIsNotLate) {
+TEST_F(AlertShardTest, ABreakerThatAnotherProcessTellsOfIsOpen) {
+  EXPECT_FALSE(Look().breakers) << "not known";
+  place_.breakers.emplace()["pay"] = "mine";
+  const auto look = [this] {
+    Observation seen;
+    seen.breakers = place_.breakers;
+    EXPECT_TRUE(shard_.Observe({}, place_, clock_.Now(), seen));
+    return *seen.breakers;
+  };
+  using Open = std::map<std::string, std::string>;
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
+  const auto operations = store_->OpenOperations();
+  for (const char* type : {"pay", "ship"})
+    ASSERT_TRUE(operations->SetPause(TrippedName(type, "w2"), "w2", true, "20 of 20 calls failed"));
+  ASSERT_TRUE(operations->SetPause("breaker:mail:open", "ann", true, "the server is down"));
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}, {"ship", "20 of 20 calls failed"}}));
+  ASSERT_TRUE(operations->SetPause(TrippedName("ship", "w2"), "w2", false, {}));
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
+}
+
+TEST_F(AlertShardTest, WhatOthersRunMayNotBeKnown) {
+  place_.runs = nullptr;
+  const std::vector<NewTask> tasks(1, NewTask{.handler = "exotic"});
+  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  EXPECT_FALSE(Look().unrunnable.has_value());
+}
+
   const WallTime then = clock_.WallNow();
   ASSERT_TRUE(store_->OpenSchedules()->Make({.name = "nightly", .state = {.next = then}}));
   clock_.Advance(std::chrono::hours(5));
