@@ -156,7 +156,11 @@ void AlertWatch::Judge(const std::string& name, Judged& judged, const Observatio
   if (fact && fact->holds && !judged.since) {
     judged.since = std::chrono::floor<std::chrono::seconds>(parts_.clock.WallNow());
   }
-  if (word != AlertWord::Nothing) Send(name, judged, *fact, word == AlertWord::Firing, place, now);
+  if (word != AlertWord::Nothing) {
+    Send(name, judged, *fact, word == AlertWord::Firing, place, now);
+  } else if (fact) {
+    judged.trouble.clear();  // nothing is to be sent
+  }
 }
 
 void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& fact, bool firing,

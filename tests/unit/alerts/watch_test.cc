@@ -110,6 +110,17 @@ TEST_F(AlertWatchTest, WhatCannotBeSentIsTroubleUntilItIs) {
   EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("are tried again, in the shard main")));
 }
 
+TEST_F(AlertWatchTest, WhatNeedNotBeSentAnyMoreIsNoTrouble) {
+  FailOne();
+  runs_ = false;
+  const auto watch = Make();
+  Run(*watch, seconds(20));
+  EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("can't be sent")));
+  ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, failed_, "ann"));
+  Run(*watch, seconds(10));
+  EXPECT_THAT(watch->Troubles(), IsEmpty());
+}
+
 TEST_F(AlertWatchTest, OfAsManyFailuresBesideWhatIsLeftOfFormerOnesItIsToldAgain) {
   Config config;
   config.alerts["failed"].webhook = "http://127.0.0.1/hook";
