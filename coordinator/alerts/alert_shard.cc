@@ -1,7 +1,6 @@
 #include "coordinator/alerts/alert_shard.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "coordinator/alerts/notice.h"
@@ -14,8 +13,9 @@ constexpr Micros kBetweenTables = std::chrono::seconds(30);
 constexpr std::size_t kEventsKept = 2'000;
 constexpr Micros kLatestCommit = std::chrono::minutes(1);  // behind a greater number
 constexpr Micros kLaterNote = std::chrono::minutes(1);     // of a worker's loss, in another of its shards
-constexpr std::size_t kKeysRead = 64;      // more than two messages of an alert with all its addressees
-constexpr std::size_t kGroupsLooked = 50;  // of one type, for a row that waits
+constexpr std::size_t kKeysRead = 64;        // more than two messages of an alert with all its addressees
+constexpr std::size_t kRowsLooked = 50'000;  // of one type, for one that waits; a scan counts for some
+constexpr std::size_t kScanCosts = 50;
 
 template <class Value>
 void Raise(std::map<std::string, Value>& values, const std::string& type, Value value) {
@@ -134,8 +134,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
     if (needs.late && ago > *needs.late) late[group.handler].push_back(std::move(group));
   }
   for (auto& [type, groups] : late) {
-    BOOST_OUTCOME_TRY(ago, OldestWaiting(std::move(groups), map.now));
-    if (ago) Raise(*seen.late, type, *ago);
+    BOOST_OUTCOME_TRYV(LookForWaiting(type, std::move(groups), map.now, seen));
   }
   return {};
 }
@@ -174,22 +173,40 @@ void AlertShard::NoteHeld(const AlertNeeds& needs, const AlertPlace& place, cons
 
 // A running row still stands in the due order: the first row of a group that waits is looked for, in the
 // groups that could have an older one than was found.
-Result<std::optional<Micros>> AlertShard::OldestWaiting(std::vector<DueGroup> groups, WallTime now) {
+Status AlertShard::LookForWaiting(const std::string& type, std::vector<DueGroup> groups, WallTime now,
+                                  Observation& seen) {
   std::sort(groups.begin(), groups.end(),
             [](const DueGroup& a, const DueGroup& b) { return a.first_run_at < b.first_run_at; });
   std::optional<WallTime> oldest;
-  for (const DueGroup& group : std::span(groups).first(std::min(groups.size(), kGroupsLooked))) {
+  std::size_t left = kRowsLooked;
+  for (const DueGroup& group : groups) {
     if (oldest && group.first_run_at >= *oldest) break;
-    BOOST_OUTCOME_TRY(rows, tasks_->Scan({group, HeadOf(group), kMaxBatchRows}));
+    BOOST_OUTCOME_TRY(first, FirstWaiting(group, left));
+    if (first) {
+      const auto held = held_.find(KeyOf(group));
+      const WallTime since = held == held_.end() ? *first : std::max(*first, held->second);
+      oldest = std::min(oldest.value_or(since), since);
+    }
+    if (left > 0) continue;
+    seen.late_unsure.insert(type);
+    break;
+  }
+  if (oldest) Raise(*seen.late, type, Micros(now - *oldest));
+  return {};
+}
+
+Result<std::optional<WallTime>> AlertShard::FirstWaiting(const DueGroup& group, std::size_t& left) {
+  ScanPosition after = HeadOf(group);
+  while (left > 0) {
+    BOOST_OUTCOME_TRY(rows, tasks_->Scan({group, after, kMaxBatchRows}));
+    left -= std::min(left, std::max(rows.size(), kScanCosts));
     const auto waiting = std::find_if(rows.begin(), rows.end(),
                                       [](const ScanRow& row) { return row.state == TaskState::Waiting; });
-    if (waiting == rows.end()) continue;
-    const auto held = held_.find(KeyOf(group));
-    const WallTime since = held == held_.end() ? waiting->run_at : std::max(waiting->run_at, held->second);
-    if (!oldest || since < *oldest) oldest = since;
+    if (waiting != rows.end()) return std::optional(waiting->run_at);
+    if (rows.size() < kMaxBatchRows) break;
+    after = {rows.back().run_at, rows.back().id};
   }
-  if (!oldest) return std::optional<Micros>();
-  return std::optional<Micros>(now - *oldest);
+  return std::optional<WallTime>();
 }
 
 // Without a cluster nobody removes the row of a schedule that the configuration has no more.

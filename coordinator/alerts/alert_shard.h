@@ -90,7 +90,10 @@ class AlertShard {
   Status LookAtBreakers(const DueMap& map, Observation& seen);
   // Which groups wait on purpose now.
   void NoteHeld(const AlertNeeds& needs, const AlertPlace& place, const DueMap& map);
-  Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
+  Status LookForWaiting(const std::string& type, std::vector<DueGroup> groups, WallTime now,
+                        Observation& seen);
+  // Of `left` rows at most, of which it takes those that it looks at.
+  Result<std::optional<WallTime>> FirstWaiting(const DueGroup& group, std::size_t& left);
   Status LookAtSchedules(const AlertNeeds& needs, Observation& seen);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);
 

@@ -231,8 +231,12 @@ Micros LookBack(const AlertConfig& alert) { return alert.every + 3 * AlertJudge:
 
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen) {
   auto fact = WholeFact(alert, seen);
-  if (fact && !fact->holds && !seen.whole && alert.kind != AlertKind::Unowned) return std::nullopt;
-  return fact;
+  if (!fact || fact->holds) return fact;
+  const bool whole = seen.whole || alert.kind == AlertKind::Unowned;
+  const bool unsure = alert.kind == AlertKind::OldestDue &&
+                      std::any_of(seen.late_unsure.begin(), seen.late_unsure.end(),
+                                  [&](const std::string& type) { return IsAbout(alert, type); });
+  return whole && !unsure ? fact : std::nullopt;
 }
 
 bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string& shard,

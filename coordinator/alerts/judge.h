@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Observation {
   bool whole = true;                                                // every shard answered
   std::optional<std::map<std::string, std::uint64_t>> failed = {};  // in the failed pools, by task type
   std::optional<std::map<std::string, Micros>> late = {};  // how long the oldest waiting task is due, by type
+  std::set<std::string> late_unsure = {};  // types with so many running rows that not all was looked at
   std::optional<std::map<std::string, Micros>> unrunnable = {};      // the same, of types that nobody runs
   std::optional<std::vector<std::string>> unowned = {};              // slices
   std::optional<std::vector<SeenEvent>> events = {};                 // oldest first
@@ -48,9 +50,9 @@ struct AlertFact {
   // What is counted, sorted, where another one is news though the count is the same: the task types. Empty
   // where there are more than kMostNames.
   std::vector<std::string> names = {};
+  std::optional<Micros> newest = {};  // how long ago the last of the counted events happened
   static constexpr std::size_t kMostNames = 100;
 };
-  std::optional<Micros> newest = {};  // how long ago the last of the counted events happened
 
 // nullopt: the observation does not say. What was seen of some of the shards alone can show that an alert
 // holds, not that it does not.

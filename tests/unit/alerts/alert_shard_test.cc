@@ -194,6 +194,30 @@ TEST_F(AlertShardTest, WhatWaitsOnPurposeIsNotLateNorIsTheTimeForWhichItDid) {
     ASSERT_TRUE(pauses.Add(pause));
     place_.pauses = std::make_shared<const Pauses>(pauses);
     EXPECT_TRUE(Look().late->empty()) << pause;
+TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindHundredsOfGroupsThatRunAndBehindMoreItIsNotKnown) {
+  const auto add = [this](std::uint32_t rows, Micros ago) {
+    std::vector<NewTask> tasks(rows, NewTask{.handler = "noop"});
+    for (std::uint32_t i = 0; i < rows; ++i) {
+      tasks[i].slice = i % 64;
+      tasks[i].priority = i / 64;
+      tasks[i].run_at = clock_.WallNow() - ago;
+    }
+    ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  };
+  add(1, minutes(30));
+  store_->Run("UPDATE tasks SET failures=9");
+  add(600, minutes(40));
+  store_->Run("UPDATE tasks SET state=2, claimed_by=7, claimed_at=run_at WHERE id>1");
+  Observation seen = Look();
+  EXPECT_EQ(seen.late->at("noop"), minutes(30));
+  EXPECT_TRUE(seen.late_unsure.empty());
+  add(600, minutes(40));
+  store_->Run("UPDATE tasks SET state=2, claimed_by=7, claimed_at=run_at, failures=1 WHERE id>601");
+  seen = Look();
+  EXPECT_FALSE(seen.late->contains("noop"));
+  EXPECT_TRUE(seen.late_unsure.contains("noop"));
+}
+
   }
   place_.pauses.reset();
   EXPECT_TRUE(Look().late->empty()) << "it could have been started just now";

@@ -172,6 +172,18 @@ TEST(AlertFactTest, ATaskIsLateAfterLongerThan) {
   EXPECT_FALSE(FactOf(patient, seen)->holds);
 }
 
+TEST(AlertFactTest, OfATypeThatWasNotLookedThroughItIsNotKnownThatNoneIsLate) {
+  Observation seen;
+  seen.late = {{"noop", minutes(4)}};
+  seen.late_unsure = {"noop"};
+  EXPECT_FALSE(FactOf(Of(AlertKind::OldestDue), seen).has_value());
+  AlertConfig other = Of(AlertKind::OldestDue);
+  other.handler = "exec";
+  EXPECT_FALSE(FactOf(other, seen)->holds);
+  seen.late = {{"exec", minutes(6)}};
+  EXPECT_TRUE(FactOf(Of(AlertKind::OldestDue), seen)->holds);
+}
+
 TEST(AlertFactTest, SlicesWithoutAWorkerAndTypesWithout) {
   Observation seen;
   seen.unowned = std::vector<std::string>{"main/tasks/1", "main/tasks/2"};
