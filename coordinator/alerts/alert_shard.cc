@@ -13,6 +13,7 @@ constexpr Micros kBetweenTables = std::chrono::seconds(30);
 constexpr std::size_t kEventsKept = 2'000;
 constexpr Micros kLatestCommit = std::chrono::minutes(1);  // behind a greater number
 constexpr Micros kLaterNote = std::chrono::minutes(1);     // of a worker's loss, in another of its shards
+constexpr Micros kKept = std::chrono::days(30);            // a message that was sent, and its key
 constexpr std::size_t kKeysRead = 64;        // more than two messages of an alert with all its addressees
 constexpr std::size_t kRowsLooked = 50'000;  // of one type, for one that waits; a scan counts for some
 constexpr std::size_t kScanCosts = 50;
@@ -275,7 +276,9 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
         (record ? ParseNoticeParams(record->task.params) : std::nullopt).value_or(NoticeParams{});
     if (said.number == 0) {
       said.number = *number;
-      said.firing = words.firing;
+      // One that could not be sent outlasts the word of its end.
+      const bool outlasts = record && record->task.state == TaskState::Failed && one.ago > kKept;
+      said.firing = words.firing && !outlasts;
     }
     if (!words.firing) continue;
     said.fired_at = now - one.ago;

@@ -85,6 +85,18 @@ TEST_F(AlertShardTest, WhatWasSaidIsReadBackFromTheLedgerAndTheTask) {
   EXPECT_EQ(shard_.Said("faile", clock_.Now())->number, 0u);
 }
 
+TEST_F(AlertShardTest, AMessageThatWasNotSentSaysNothingAnyMoreWhereItsEndMayBeForgotten) {
+  Look();
+  Add(Word(1, true, 5));
+  ASSERT_TRUE(store_->OpenTasks()->FailUnclaimed({kDefaultTable, "x", 0, {1, 2}}, "no way"));
+  clock_.Advance(std::chrono::days(30));
+  EXPECT_TRUE(shard_.Said("failed", clock_.Now())->firing);
+  clock_.Advance(seconds(1));
+  const auto said = shard_.Said("failed", clock_.Now());
+  EXPECT_FALSE(said->firing);
+  EXPECT_EQ(said->number, 1u);
+}
+
 TEST_F(AlertShardTest, KeysOfOthersThatLookAlikeHideNothing) {
   Look();
   Add(Word(1, true, 5));
@@ -182,18 +194,6 @@ TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindThoseThatRun) {
   EXPECT_EQ(seen.unrunnable->at("exotic"), minutes(10));
 }
 
-TEST_F(AlertShardTest, WhatWaitsOnPurposeIsNotLateNorIsTheTimeForWhichItDid) {
-  std::vector<NewTask> tasks(1);
-  tasks[0].handler = "noop";
-  tasks[0].slice = 1;
-  tasks[0].run_at = clock_.WallNow() - minutes(30);
-  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
-  ASSERT_EQ(Look().late->at("noop"), minutes(30));
-  for (const char* pause : {"handler:noop", "breaker:noop:open", "slice:main:tasks:1", "cluster"}) {
-    Pauses pauses;
-    ASSERT_TRUE(pauses.Add(pause));
-    place_.pauses = std::make_shared<const Pauses>(pauses);
-    EXPECT_TRUE(Look().late->empty()) << pause;
 TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindHundredsOfGroupsThatRunAndBehindMoreItIsNotKnown) {
   const auto add = [this](std::uint32_t rows, Micros ago) {
     std::vector<NewTask> tasks(rows, NewTask{.handler = "noop"});
@@ -218,6 +218,18 @@ TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindHundredsOfGroupsThatRunAnd
   EXPECT_TRUE(seen.late_unsure.contains("noop"));
 }
 
+TEST_F(AlertShardTest, WhatWaitsOnPurposeIsNotLateNorIsTheTimeForWhichItDid) {
+  std::vector<NewTask> tasks(1);
+  tasks[0].handler = "noop";
+  tasks[0].slice = 1;
+  tasks[0].run_at = clock_.WallNow() - minutes(30);
+  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  ASSERT_EQ(Look().late->at("noop"), minutes(30));
+  for (const char* pause : {"handler:noop", "breaker:noop:open", "slice:main:tasks:1", "cluster"}) {
+    Pauses pauses;
+    ASSERT_TRUE(pauses.Add(pause));
+    place_.pauses = std::make_shared<const Pauses>(pauses);
+    EXPECT_TRUE(Look().late->empty()) << pause;
   }
   place_.pauses.reset();
   EXPECT_TRUE(Look().late->empty()) << "it could have been started just now";
@@ -272,6 +284,33 @@ TEST_F(AlertShardTest, AnEventThatIsCommittedBehindALaterOneIsNotMissedAndNoneIs
   }
 }
 
+TEST_F(AlertShardTest, ABreakerThatAnotherProcessTellsOfIsOpen) {
+  EXPECT_FALSE(Look().breakers) << "not known";
+  place_.breakers.emplace()["pay"] = "mine";
+  const auto look = [this] {
+    Observation seen;
+    seen.breakers = place_.breakers;
+    EXPECT_TRUE(shard_.Observe({}, place_, clock_.Now(), seen));
+    return *seen.breakers;
+  };
+  using Open = std::map<std::string, std::string>;
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
+  const auto operations = store_->OpenOperations();
+  for (const char* type : {"pay", "ship"})
+    ASSERT_TRUE(operations->SetPause(TrippedName(type, "w2"), "w2", true, "20 of 20 calls failed"));
+  ASSERT_TRUE(operations->SetPause("breaker:mail:open", "ann", true, "the server is down"));
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}, {"ship", "20 of 20 calls failed"}}));
+  ASSERT_TRUE(operations->SetPause(TrippedName("ship", "w2"), "w2", false, {}));
+  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
+}
+
+TEST_F(AlertShardTest, WhatOthersRunMayNotBeKnown) {
+  place_.runs = nullptr;
+  const std::vector<NewTask> tasks(1, NewTask{.handler = "exotic"});
+  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  EXPECT_FALSE(Look().unrunnable.has_value());
+}
+
 TEST_F(AlertShardTest, AMessageThatIsTriedAgainIsTold) {
   Look();
   Add(Word(1, true, 1));
@@ -308,33 +347,6 @@ TEST_F(AlertShardTest, WhatWaitedForItsHoursIsLateFromTheirBeginning) {
 }
 
 TEST_F(AlertShardTest, AScheduleThatTheConfigurationHasNoMoreIsNotLate) {
-TEST_F(AlertShardTest, ABreakerThatAnotherProcessTellsOfIsOpen) {
-  EXPECT_FALSE(Look().breakers) << "not known";
-  place_.breakers.emplace()["pay"] = "mine";
-  const auto look = [this] {
-    Observation seen;
-    seen.breakers = place_.breakers;
-    EXPECT_TRUE(shard_.Observe({}, place_, clock_.Now(), seen));
-    return *seen.breakers;
-  };
-  using Open = std::map<std::string, std::string>;
-  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
-  const auto operations = store_->OpenOperations();
-  for (const char* type : {"pay", "ship"})
-    ASSERT_TRUE(operations->SetPause(TrippedName(type, "w2"), "w2", true, "20 of 20 calls failed"));
-  ASSERT_TRUE(operations->SetPause("breaker:mail:open", "ann", true, "the server is down"));
-  EXPECT_EQ(look(), (Open{{"pay", "mine"}, {"ship", "20 of 20 calls failed"}}));
-  ASSERT_TRUE(operations->SetPause(TrippedName("ship", "w2"), "w2", false, {}));
-  EXPECT_EQ(look(), (Open{{"pay", "mine"}}));
-}
-
-TEST_F(AlertShardTest, WhatOthersRunMayNotBeKnown) {
-  place_.runs = nullptr;
-  const std::vector<NewTask> tasks(1, NewTask{.handler = "exotic"});
-  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
-  EXPECT_FALSE(Look().unrunnable.has_value());
-}
-
   const WallTime then = clock_.WallNow();
   ASSERT_TRUE(store_->OpenSchedules()->Make({.name = "nightly", .state = {.next = then}}));
   clock_.Advance(std::chrono::hours(5));
