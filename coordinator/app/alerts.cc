@@ -137,13 +137,13 @@ Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name,
   notice.at = notice.since = SystemClock().WallNow();
   notice.number = static_cast<std::uint64_t>(notice.at.time_since_epoch().count()) % 10'000'000'000;
   std::vector<NewTask> tasks = TasksOf(notice, alert);
+  std::vector<std::string> deserted;
   for (auto& [shard_name, shard] : open.shards) {
     if (open.away.contains(shard_name) || (!only.empty() && only != shard_name) || shard.tables.empty())
       continue;
     if (limit > Micros(0) && IsDeserted(*shard.store)) {
-      return Fail(ErrorCode::NotFound,
-                  "no worker is there that would send it: none has registered in shard " + shard_name +
-                      ". Start one: millrace run, or millrace worker (--wait 0s leaves it to the next one)");
+      deserted.push_back(shard_name);
+      continue;
     }
     const TableName& table = shard.tables.front().table;
     BOOST_OUTCOME_TRY(report, open.Operations(shard_name).Submit(table, tasks));
@@ -154,7 +154,10 @@ Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name,
     }
     return arrivals;
   }
-  return Fail(ErrorCode::Unavailable, "no shard answers, so that nothing can be sent");
+  if (deserted.empty()) return Fail(ErrorCode::Unavailable, "no shard answers, so that nothing can be sent");
+  return Fail(ErrorCode::NotFound,
+              "no worker is there that would send it: none has registered in shard " + Joined(deserted) +
+                  ". Start one: millrace run, or millrace worker (--wait 0s leaves it to the next one)");
 }
 
 Status WaitFor(TaskShards& open, std::vector<Arrival>& arrivals, Micros limit) {
@@ -183,14 +186,15 @@ Result<ExitCode> RunAlertsTest(const AlertTestOptions& options) {
   BOOST_OUTCOME_TRYV(WaitFor(open, arrivals, limit));
   ordered_json messages = ordered_json::array();
   TextTable table{{{"to"}, {"task"}, {"outcome"}}, {}};
+  const bool left = limit == Micros(0);  // to whoever sends it
   bool all = true;
   for (const Arrival& arrival : arrivals) {
     const std::string task = ToString(arrival.task);
-    const std::string why =
-        arrival.arrived ? "sent"
-        : arrival.ended ? "not sent: " + arrival.why
-                        : "still waits after " + FormatDuration(limit) + ": millrace task why " + task;
-    all = all && arrival.arrived;
+    const std::string waits = left ? "waits" : "still waits after " + FormatDuration(limit);
+    const std::string why = arrival.arrived ? "sent"
+                            : arrival.ended ? "not sent: " + arrival.why
+                                            : waits + ": millrace task why " + task;
+    all = all && (arrival.arrived || (left && !arrival.ended));
     messages.push_back({{"to", arrival.to}, {"task", task}, {"sent", arrival.arrived}, {"why", arrival.why}});
     table.rows.push_back({arrival.to, task, why});
   }
@@ -207,8 +211,8 @@ void AddAlertCommands(CLI::App& alerts, Chosen& chosen) {
       AddCommand(alerts, chosen, "test", "Send a message of an alert now, and wait for its outcome",
                  "  millrace alerts test failed", RunAlertsTest);
   test.Add("name", test->name, "the alert, as the configuration calls it", "NAME")->required();
-  test.Add("--shard", test->shard, "send it in this shard; default: the first that answers", "S");
-  test.Add("--wait", test->wait, "for the outcome, at most; a worker must run", "DURATION")
+  test.Add("--shard", test->shard, "send it in this shard; default: the first that has workers", "S");
+  test.Add("--wait", test->wait, "for the outcome, at most; a worker must run, but for 0s", "DURATION")
       ->capture_default_str();
 }
 

@@ -402,6 +402,16 @@ TEST_F(CommandTest, AnAlertIsNotTriedWhereNobodyIsThereToSendIt) {
   EXPECT_EQ(test.exit_code, 1) << test.output;
   EXPECT_THAT(test.output, AllOf(HasSubstr("no worker is there"), HasSubstr("millrace run")));
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  Write("two.json",
+        R"({"shards":{"a":{"url":"sqlite:a.db"},"b":{"url":"sqlite:b.db"}},
+            "alerts":{"failed":{"kind":"failed","mail":["ops@example.com"]}}})");
+  for (const char* shard : {"a", "b"})
+    Run(std::string("submit --handler noop --config two.json --shard ") + shard);
+  EXPECT_THAT(Run("alerts test failed --config two.json").output, HasSubstr("registered in shard a, b"))
+      << "another's may be there";
+  const ProcessResult left = Run("alerts test failed --config a.json --wait 0s");
+  EXPECT_EQ(left.exit_code, 0) << left.output;
+  EXPECT_THAT(left.output, HasSubstr("waits: millrace task why"));
   EXPECT_EQ(Run("alerts test faild --config a.json").exit_code, 1);
   EXPECT_THAT(Run("alerts list --config a.json").output,
               HasSubstr("alerts.failed.mail: no mail can be sent"));
