@@ -20,6 +20,12 @@ millrace::Outcome NotConfigured(const std::string& alert) {
       .Class("not_configured");
 }
 
+// Whoever refuses a message may take it once the configuration, or the server, is mended.
+millrace::Outcome TriedAgain(millrace::Outcome outcome) {
+  if (outcome.kind == MILLRACE_FAIL) outcome.kind = MILLRACE_RETRY;
+  return outcome;
+}
+
 // Where to is the configuration's alone to say: a task names the alert, and never a URL.
 class Webhook final : public millrace::Handler {
  public:
@@ -38,7 +44,7 @@ class Webhook final : public millrace::Handler {
     const auto url =
         std::find_if(urls_.begin(), urls_.end(), [&](const auto& one) { return one.first == alert; });
     if (url == urls_.end()) return NotConfigured(alert);
-    return poster_->Post(url->second, task.ParamsText(), task.IdempotencyKey(), context);
+    return TriedAgain(poster_->Post(url->second, task.ParamsText(), task.IdempotencyKey(), context));
   }
 
  private:
@@ -67,8 +73,8 @@ class Mail final : public millrace::Handler {
           .Class("not_configured");
     }
     const send_mail::Templates templates{server_->from(), "{{to}}", "{{subject}}", "{{body}}"};
-    return server_->Send(
-        send_mail::Compose(templates, task.Params(), task.IdempotencyKey(), send_mail::DateNow()), context);
+    return TriedAgain(server_->Send(
+        send_mail::Compose(templates, task.Params(), task.IdempotencyKey(), send_mail::DateNow()), context));
   }
 
  private:

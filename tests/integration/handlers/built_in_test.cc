@@ -69,6 +69,19 @@ TEST_F(BuiltInTest, NoOtherAddressIsTaken) {
   EXPECT_EQ(Carry(kWebhookType, Hooked(), "{}").kind, OutcomeKind::Fail);
 }
 
+// The address is the operator's, who may mend it: what a task of people's own would fail by is tried again.
+TEST_F(BuiltInTest, WhatIsRefusedForGoodIsTriedAgain) {
+  const Outcome gone =
+      Carry(kWebhookType, R"({"kind":"failed","webhook":"http://)" + http_.Address() + R"(/404"})",
+            R"({"alert":"a","text":"x"})");
+  EXPECT_EQ(gone.kind, OutcomeKind::Retry) << gone.text;
+  EXPECT_EQ(gone.error_class, "http_404");
+  const Outcome nobody = Carry(kMailType, R"({"kind":"failed","mail":["nobody@example.org"]})",
+                               R"({"alert":"a","to":"nobody@example.org","subject":"x","body":"y"})");
+  EXPECT_EQ(nobody.kind, OutcomeKind::Retry) << nobody.text;
+  EXPECT_EQ(nobody.error_class, "smtp_550");
+}
+
 TEST_F(BuiltInTest, WithoutAServerForMailTheOutcomeSaysWhatToSet) {
   const Outcome outcome =
       Carry(kMailType, Hooked(), R"({"alert":"a","to":"ops@example.org","subject":"x","body":"y"})", false);
