@@ -17,7 +17,7 @@ namespace millrace::engine::doctor {
 // An incarnation that is not marked dead.
 struct LifeFacts {
   Incarnation incarnation;
-  bool beats = false;  // its beat has moved while it was watched
+  bool beats = false;  // its beat has moved while it was watched, or that would have taken too long
 };
 
 // Rows of one table that run under a claimer that is dead or gone.

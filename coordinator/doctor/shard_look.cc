@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/base/time_text.h"
+
 namespace millrace::engine::doctor {
 namespace {
 
@@ -10,9 +12,12 @@ namespace {
 constexpr std::size_t kMostTables = 32;
 constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kRowsOfAGroup = 100;
-// A worker beats five times in its lease; a rescuer comes by on each rewind of the default configuration.
-constexpr Micros kLongestWatch = std::chrono::seconds(3);
+constexpr Micros kLongestWatch = std::chrono::seconds(10);
+// A rescuer comes by on each rewind of the default configuration.
 constexpr Micros kRescue = std::chrono::seconds(5);
+
+// How long to watch a life for a beat: there are five in its lease.
+Micros WatchOf(const Incarnation& life) { return life.lease * 3 / 10; }
 
 }  // namespace
 
@@ -96,9 +101,9 @@ bool ShardLook::IsLive(const std::vector<PeerBeat>& peers, const std::string& cl
 Micros ShardLook::Wait() const {
   Micros wait{0};
   for (const PeerBeat& peer : peers_)
-    wait = std::max(wait, std::min(peer.incarnation.lease * 3 / 10, kLongestWatch));
+    wait = std::max(wait, std::min(WatchOf(peer.incarnation), kLongestWatch));
   for (const auto& [claimed, rows] : running_) {
-    if (!IsLive(peers_, claimed.second)) wait = kRescue;
+    if (!IsLive(peers_, claimed.second)) wait = std::max(wait, kRescue);
   }
   return wait;
 }
@@ -115,7 +120,14 @@ ShardFacts ShardLook::Finish() {
       return known.incarnation.id == peer.incarnation.id;
     });
     // One that has come meanwhile was just seen alive.
-    const bool beats = before == peers_.end() || (peer.beat && peer.beat != before->beat);
+    bool beats = before == peers_.end() || (peer.beat && peer.beat != before->beat);
+    if (!beats && peer.beat && WatchOf(peer.incarnation) > kLongestWatch) {
+      Doubt(
+          "whether the worker " + peer.incarnation.worker + " is alive",
+          {ErrorCode::Unknown, "with a lease of " + FormatDuration(peer.incarnation.lease) +
+                                   " it may beat less often than was watched; it is taken for one that is"});
+      beats = true;
+    }
     facts_.lives.push_back({peer.incarnation, beats});
   }
   const Claimers again = running_.empty() ? Claimers{} : LookAtGroups();

@@ -85,5 +85,30 @@ TEST_F(ShardLookTest, RowsThatCannotBeReadAreSaidOnce) {
   EXPECT_EQ(facts.store.unknown[0].what, "orphans in tasks");
 }
 
+TEST_F(ShardLookTest, AWorkerIsWatchedForAsLongAsItTakesToBeat) {
+  Incarnation life{.id = "w1.a", .worker = "w1", .lease = std::chrono::seconds(30)};
+  ASSERT_TRUE(store_.OpenIncarnations()->Register(life));
+  ShardLook look(store_, clock_, {.shard = "main"});
+  look.Begin({});
+  EXPECT_EQ(look.Wait(), std::chrono::seconds(9));
+  const ShardFacts facts = look.Finish();
+  ASSERT_EQ(facts.lives.size(), 1u);
+  EXPECT_FALSE(facts.lives[0].beats);
+  EXPECT_THAT(facts.store.unknown, IsEmpty());
+}
+
+TEST_F(ShardLookTest, AWorkerThatWouldHaveToBeWatchedForTooLongIsNotCalledSilent) {
+  Incarnation life{.id = "w1.a", .worker = "w1", .lease = std::chrono::minutes(10)};
+  ASSERT_TRUE(store_.OpenIncarnations()->Register(life));
+  ShardLook look(store_, clock_, {.shard = "main"});
+  look.Begin({});
+  EXPECT_LE(look.Wait(), std::chrono::seconds(10));
+  const ShardFacts facts = look.Finish();
+  ASSERT_EQ(facts.lives.size(), 1u);
+  EXPECT_TRUE(facts.lives[0].beats);
+  ASSERT_EQ(facts.store.unknown.size(), 1u);
+  EXPECT_EQ(facts.store.unknown[0].what, "whether the worker w1 is alive");
+}
+
 }  // namespace
 }  // namespace millrace::engine::doctor
