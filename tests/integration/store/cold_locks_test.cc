@@ -1,5 +1,6 @@
 // Actions of several statements read which rows they fit, and write those by their ids alone: between the
 // two nobody else may change them. Each is held up there, in the proxy.
+#include <functional>
 #include <thread>
 
 #include "framework/store/store.h"
