@@ -200,7 +200,7 @@ void AddRefusals(const ClusterSnapshot& snapshot, TroubleList& troubles) {
 void AddPermits(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, status] : snapshot.statuses) {
     const std::string why = TextPart(status, status_key::kPermitsHeldUp);
-    if (!why.empty()) troubles.push_back({id + " starts nothing that needs a permit: " + why, ""});
+    if (!why.empty()) troubles.push_back({id + " holds up what needs a permit: " + why, ""});
   }
 }
 

@@ -159,7 +159,7 @@ void FindPermits(const StatusFacts& facts, Findings& findings) {
     said[name] = shard.error.empty() ? std::optional(shard.permit_home) : std::nullopt;
   }
   const std::string trouble = named ? ChooseHome(said).trouble : "";
-  if (!trouble.empty()) findings.push_back({"nothing that needs a permit is started: " + trouble, ""});
+  if (!trouble.empty()) findings.push_back({"what needs a permit is held up: " + trouble, ""});
 }
 
 // Without a plan: load-balance numbers that no living worker serves. One whose numbers can't be read may

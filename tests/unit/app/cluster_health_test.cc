@@ -251,7 +251,7 @@ TEST(ClusterHealthTest, AWorkerThatCanHaveNoPermitsIsNamedWithTheReason) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {{"permits_held_up", "shard a, the home of permits, does not answer"}};
   EXPECT_THAT(Told(snapshot, OneTable(), kNow),
-              ElementsAre("w1 starts nothing that needs a permit: shard a, the home of permits, does not "
+              ElementsAre("w1 holds up what needs a permit: shard a, the home of permits, does not "
                           "answer"));
 }
 

@@ -188,9 +188,9 @@ TEST(StatusTest, AHomeOfPermitsThatIsNoneOfTheShardsIsNamed) {
   facts.shards["main"].permit_home = "main";
   EXPECT_THAT(Findings(facts), IsEmpty());
   facts.shards["main"].permit_home = "elsewhere";
-  EXPECT_THAT(Findings(facts), ElementsAre(testing::StartsWith(
-                                   "nothing that needs a permit is started: shard elsewhere is the "
-                                   "home of permits and not among the shards")));
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(testing::StartsWith("what needs a permit is held up: shard elsewhere is the "
+                                              "home of permits and not among the shards")));
 }
 
 TEST(StatusTest, AWorkerThatIsGoneOrSilentIsNone) {
