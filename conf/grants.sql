@@ -44,12 +44,13 @@ GRANT SELECT ON millrace.millrace_schema TO millrace_submit@'%';
 -- A producer that only inserts, in any language. A key (biz_key) is entered into the ledger by the worker that meets it.
 GRANT INSERT ON millrace.tasks TO millrace_producer@'%';
 
--- People: `batch`, `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, `edit`, pauses, `status`, `doctor`.
+-- People: `batch`, `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, `edit`, pauses, `status`, `doctor`,
+-- `alerts test`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.tasks TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.tasks_done TO millrace_operator@'%';
 GRANT SELECT, UPDATE, DELETE ON millrace.tasks_failed TO millrace_operator@'%';
 GRANT SELECT ON millrace.tasks_all TO millrace_operator@'%';
-GRANT SELECT, UPDATE, DELETE ON millrace.tasks_keys TO millrace_operator@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.tasks_keys TO millrace_operator@'%';
 GRANT SELECT, INSERT, UPDATE ON millrace.millrace_counters TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_attempts TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_incarnations TO millrace_operator@'%';

@@ -192,6 +192,9 @@ class StatementsTest(unittest.TestCase):
                       ["release", str(first)], ["cancel", str(first), "--yes"]):
             self.expect(self.millrace("operator", "task", *words))
         self.assertIn('"outcome":"succeeded"', self.expect(self.millrace("operator", "batch", "show", "june", "--json")))
+        config = self.folder / "alerts.json"
+        config.write_text('{"alerts":{"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}}}')
+        self.expect(self.millrace("operator", "alerts", "test", "failed", "--config", str(config), "--wait", "0s"))
         found = self.expect(self.millrace("worker", "doctor", "--json"))
         self.assertNotIn('"store.rights"', found)
 
