@@ -66,7 +66,8 @@ std::vector<std::pair<std::string, std::string>> LookedAt(const Examination& see
                        Count(seen.tree->servers.size(), "server", "servers") + " at " + seen.tree->address +
                            ": quorum, nodes" +
                            (own == seen.tree->clusters.end() ? "" : " (" + WithCommas(own->nodes) + ")") +
-                           ", access, leftovers, the cluster " + seen.tree->cluster);
+                           ", access, leftovers" +
+                           (seen.tree->open.empty() ? ", the cluster " + seen.tree->cluster : ""));
   }
   lines.emplace_back("this host", Count(seen.host.plugins.size(), "plugin", "plugins") + ", " +
                                       Count(seen.host.secrets.size(), "secret file", "secret files") +

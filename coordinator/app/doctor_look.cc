@@ -146,9 +146,9 @@ void Looker::LookAtShards() {
     seen_.shards_unknown = shards.error().message;
     return;
   }
-  // While ZooKeeper is away nobody can tell, and that is a finding already.
-  if (shards->empty() && !(seen_.tree && seen_.tree->away))
-    seen_.shards_unknown = "neither the cluster nor this process names a store";
+  // While ZooKeeper is away, or open to everybody, nobody can tell, and that is a finding already.
+  const bool unread = seen_.tree && (seen_.tree->away || !seen_.tree->open.empty());
+  if (shards->empty() && !unread) seen_.shards_unknown = "neither the cluster nor this process names a store";
   std::vector<doctor::ShardLook> looks;
   for (auto& [name, shard] : *shards) {
     ShardFacts facts{.shard = name, .where = shard.store->Describe()};

@@ -61,7 +61,7 @@ void JudgeAccess(const TreeFacts& tree, Findings& findings) {
       {Severity::Error, "zookeeper.open", kTheTree,
        std::to_string(tree.open.size()) +
            " nodes of the cluster are open to everybody although a digest is used, such as " +
-           tree.open.front(),
+           tree.open.front() + "; so the cluster's configuration, shards and troubles were not looked at",
        "millrace cluster protect --cluster " + tree.cluster + " --zk-auth-file FILE closes them"});
 }
 

@@ -199,6 +199,9 @@ class FaultsTest(Doctor):
         secret = self.file("digest", "admin:secret\n")
         opened = self.clustered("--zk-auth-file", str(secret), code=1)["zookeeper.open"]
         self.assertIn("cluster protect", opened["remedy"])
+        unread = self.doctor("--zk", self.ensemble.address, "--zk-auth-file", str(secret), code=1)
+        self.assertNotIn("store.unnamed", unread)
+        self.assertIn("were not looked at", unread["zookeeper.open"]["what"])
         with contextlib.closing(ClientOf(self.ensemble)) as tree:
             tree.client.create("/millrace/default/history/large", b"x" * 600_000)
             try:
