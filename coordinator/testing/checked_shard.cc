@@ -3,6 +3,8 @@
 namespace millrace::engine {
 namespace {
 
+constexpr std::size_t kMostRescues = 5;  // the next gives a task up
+
 // An attempt that runs, or none.
 bool SameRun(const CompactRow& a, const CompactRow& b) {
   return a.state == b.state && a.attempt == b.attempt && a.claimed_by == b.claimed_by;
@@ -39,8 +41,9 @@ void CheckedShard::GoBack(const Copy& copy) {
 void CheckedShard::NoteLost(const CompactTable& now, const CompactTable& kept) {
   for (const std::uint64_t id : kept.open) {
     const CompactRow& before = kept.rows[id - 1];
-    if (before.state == TaskState::Running && !SameRun(before, now.rows[id - 1]))
-      unsettled_.insert({now.name, id});
+    const CompactRow& after = now.rows[id - 1];
+    if (before.state == TaskState::Running && !SameRun(before, after)) unsettled_.insert({now.name, id});
+    if (after.cancel && !before.cancel) withdrawn_.insert({now.name, id});
   }
   for (const std::uint64_t id : now.open) {
     const CompactRow& row = now.rows[id - 1];
@@ -91,10 +94,10 @@ Result<std::vector<std::uint64_t>> CheckedShard::Rescue(const RescueRequest& req
 }
 
 Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::span<const Settlement> batch) {
-  std::vector<std::pair<std::uint32_t, std::string>> before;
+  std::vector<CompactRow> before;
   for (const Settlement& settlement : batch) {
     const CompactRow* row = shard_.Find(settlement.key);
-    before.emplace_back(row == nullptr ? 0 : row->attempt, row == nullptr ? std::string() : row->claimed_by);
+    before.push_back(row == nullptr ? CompactRow() : *row);
   }
   BOOST_OUTCOME_TRY(report, shard_.Settle(incarnation, batch));
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -111,12 +114,44 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
     }
     last = settlement.attempt;
     CheckKey(settlement);
-    if (before[i].first != settlement.attempt || before[i].second != incarnation) {
+    if (before[i].attempt != settlement.attempt || before[i].claimed_by != incarnation) {
       journal_.Violation(incarnation + " settled " + NameOf(settlement) + ", but attempt " +
-                         std::to_string(before[i].first) + " was running under " + before[i].second);
+                         std::to_string(before[i].attempt) + " was running under " + before[i].claimed_by);
     }
+    CheckEnd(incarnation, before[i], settlement);
   }
   return report;
+}
+
+void CheckedShard::CheckEnd(const std::string& incarnation, const CompactRow& before,
+                            const Settlement& settlement) {
+  // Kept: a failover may lose this settle, and then it comes again.
+  const auto said = said_.find({settlement.key, settlement.attempt, incarnation});
+  const bool succeeded = said != said_.end() && said->second == OutcomeKind::Done;
+  const bool failed = said != said_.end() && said->second == OutcomeKind::Retry;
+  const TaskKey& key = settlement.key;
+  if (settlement.to == Settlement::To::Succeeded && !succeeded)
+    journal_.Violation(NameOf(settlement) + " succeeded, and its handler has not said so");
+  const bool unwanted = before.cancel || withdrawn_.contains(key) || duplicates_.contains(key);
+  if (settlement.to == Settlement::To::Cancelled && !unwanted)
+    journal_.Violation(NameOf(settlement) + " was cancelled, and nobody has asked for it");
+  const auto may_fail = may_fail_.find(before.handler);
+  const std::uint32_t most = may_fail == may_fail_.end() ? 1 : may_fail->second;
+  const bool spent = before.failures >= most || before.rescues > kMostRescues;
+  if (settlement.failed_attempt && !failed && !spent)
+    journal_.Violation(NameOf(settlement) + " is a failure, and its handler has not said so");
+  if (settlement.to == Settlement::To::Failed && !spent && !(failed && before.failures + 1 >= most))
+    journal_.Violation(NameOf(settlement) + " was given up after " + std::to_string(before.failures) +
+                       " failures and " + std::to_string(before.rescues) + " rescues; it may fail " +
+                       std::to_string(most) + " times");
+}
+
+Result<std::vector<std::uint64_t>> CheckedShard::FailUnclaimed(const ClaimRequest& request) {
+  auto failed = shard_.FailUnclaimed(request);
+  if (failed && !failed->empty() && request.attempt < kLastAttempt)
+    journal_.Violation(NameOf(TaskKey{request.table, failed->front()}) +
+                       " was failed unclaimed, and could be claimed");
+  return failed;
 }
 
 Result<CommitVerdict> CheckedShard::Commit(const std::string& incarnation, const Settlement& settlement) {
@@ -176,13 +211,14 @@ Result<std::vector<bool>> CheckedShard::Change(const std::string& incarnation,
   return hit;
 }
 
-void CheckedShard::CheckHolders(const std::vector<KeyVerdict>& verdicts) const {
+void CheckedShard::CheckHolders(const std::vector<KeyVerdict>& verdicts) {
   for (const KeyVerdict& verdict : verdicts) {
     if (journal_.Traces()) {
       journal_.Trace("the key of " + NameOf(verdict.task) + " is " +
                      (verdict.mine ? "its own" : "that of " + verdict.holder));
     }
     if (verdict.mine) continue;
+    duplicates_.insert(verdict.task);
     const CompactRow& row = *shard_.Find(verdict.task);
     const CompactLedger::Entry& entry = shard_.state().keys.At(row.handler, row.key);
     const CompactRow* holder = shard_.Find(entry.task);

@@ -2,6 +2,7 @@
 // and not by the guard that is meant to prevent it.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,8 +42,12 @@ class CheckedShard {
   Result<std::vector<Task>> Adopt(const ClaimRequest& request);
   // A running task is never taken from a live incarnation.
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request);
-  // An attempt is settled at most once, and only by the incarnation that runs it.
+  // An attempt is settled at most once, and only by the incarnation that runs it. It ends as its handler has
+  // said: a success is one, a failure counts where the handler has failed. A task is cancelled where somebody
+  // has asked for it or its key is another's, and given up where its failures, or its rescues, are enough.
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch);
+  // What could be claimed is not failed unclaimed.
+  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request);
   // A handler's own transaction: its SQL takes effect with the settle or not at all, at most once a task, and
   // with no outcome but success. Refused: the attempt is no longer the incarnation's, and all is rolled back.
   Result<CommitVerdict> Commit(const std::string& incarnation, const Settlement& settlement);
@@ -55,6 +60,16 @@ class CheckedShard {
   std::vector<KeyVerdict> EnterKeys(std::span<const Task> tasks);
   // No permit is taken or bound under an incarnation that is marked dead, nor taken from a live one.
   Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
+
+  // What the handler of an attempt has said, before that is settled.
+  void Said(const std::string& life, const TaskKey& task, std::uint32_t attempt, OutcomeKind said) {
+    said_[{task, attempt, life}] = said;
+  }
+  // Tasks of this type may fail so often in all; told again, the least counts.
+  void MayFail(const std::string& type, std::uint32_t times) {
+    std::uint32_t& least = may_fail_.try_emplace(type, times).first->second;
+    least = std::min(least, times);
+  }
 
   // Whether a start under this life is as it should be. One that a failover has lost can't know it yet.
   bool MayStart(const std::string& incarnation) const {
@@ -89,7 +104,8 @@ class CheckedShard {
   using AttemptOf = std::tuple<TaskKey, std::uint32_t, std::string>;  // a task, a number, and a life
 
   void NoteLost(const CompactTable& now, const CompactTable& kept);
-  void CheckHolders(const std::vector<KeyVerdict>& verdicts) const;
+  void CheckEnd(const std::string& incarnation, const CompactRow& before, const Settlement& settlement);
+  void CheckHolders(const std::vector<KeyVerdict>& verdicts);
   std::string NameOf(const TaskKey& key) const { return "task " + name_ + "/" + ToString(key); }
   std::string NameOf(const Settlement& settlement) const;
   void CheckTaken(const std::string& how, const ClaimRequest& request,
@@ -109,6 +125,10 @@ class CheckedShard {
   BootTime failed_over_{};
   std::set<TaskKey> unsettled_;    // tasks whose settle a failover has lost
   std::set<AttemptOf> unclaimed_;  // whose claim one has lost
+  std::set<TaskKey> withdrawn_;    // whose cancel
+  std::map<AttemptOf, OutcomeKind> said_;
+  std::map<std::string, std::uint32_t> may_fail_;  // by task type
+  std::set<TaskKey> duplicates_;                   // whose key was found to be another's
   std::size_t rescued_ = 0;
   std::size_t refused_ = 0;
   std::size_t marked_dead_ = 0;

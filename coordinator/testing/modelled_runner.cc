@@ -228,8 +228,21 @@ void ModelledRunner::Committed(const AttemptPtr& attempt, CallEnd end, const Set
   attempt->host->Ended({attempt, again});
 }
 
+RetryPolicy ModelledRunner::RetryOf(const Attempt& attempt) const {
+  RetryPolicy retry = config_->HandlerFor(attempt.task.handler).retry;
+  if (parts_.model.gives_up_early) retry.max_failures = 1;
+  return retry;
+}
+
 Outcome ModelledRunner::Ran(const Attempt& attempt) {
-  if (parts_.broken(attempt.task.handler) && !Percent(kAnswersAllTheSame)) {
+  Outcome outcome = Draw(attempt.task.handler);
+  parts_.databases[ShardOf(attempt)].checked().Said(attempt.lease->incarnation(), attempt.task.key,
+                                                    attempt.task.attempt, outcome.kind);
+  return outcome;
+}
+
+Outcome ModelledRunner::Draw(const std::string& type) {
+  if (parts_.broken(type) && !Percent(kAnswersAllTheSame)) {
     return FailedOnce("its partner is broken", kPartnerClass);
   }
   Outcome outcome;

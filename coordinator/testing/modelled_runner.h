@@ -29,6 +29,7 @@ struct HandlerModel {
   bool charges_failures = false;     // another: a failure is charged whatever the breaker says
   bool frees_before_settle = false;  // another: a permit is free once the handler has returned
   bool forgets_in_flight = false;    // another: what starts is in flight no more
+  bool gives_up_early = false;       // another: the first failure of a task is its last
 };
 
 // Not thread-safe.
@@ -91,11 +92,11 @@ class ModelledRunner final : public Runner {
   void EndWithSql(Place& place, const AttemptPtr& attempt, const Outcome& outcome);
   void Committed(const AttemptPtr& attempt, CallEnd end, const Settlement& sent,
                  const Result<CommitVerdict>& verdict);
+  // What its handler says.
   Outcome Ran(const Attempt& attempt);
+  Outcome Draw(const std::string& type);
   std::size_t ShardOf(const Attempt& attempt) const;
-  const RetryPolicy& RetryOf(const Attempt& attempt) const {
-    return config_->HandlerFor(attempt.task.handler).retry;
-  }
+  RetryPolicy RetryOf(const Attempt& attempt) const;
   bool Percent(unsigned percent) { return parts_.timeline.random().Below(100) < percent; }
 
   const Parts parts_;

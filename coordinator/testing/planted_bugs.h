@@ -38,6 +38,7 @@ enum class PlantedBug {
   LimitUndivided,           // each worker has the whole of a rate
   HoursUnheeded,            // tasks start outside their hours
   ForgetsInFlight,          // what a thread starts leaves the in-flight set
+  GivesUpEarly,             // the first failure of a task is its last
 };
 
 struct PlantedBugName {
@@ -69,6 +70,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::LimitUndivided, "limit-undivided"},
     PlantedBugName{PlantedBug::HoursUnheeded, "hours-unheeded"},
     PlantedBugName{PlantedBug::ForgetsInFlight, "forgets-in-flight"},
+    PlantedBugName{PlantedBug::GivesUpEarly, "gives-up-early"},
 };
 
 // One that any machine may have, and not only the leader.

@@ -116,7 +116,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
     return Reply<bool>(landing_);
   }
   Reply<Result<Ids>> FailUnclaimed(const ClaimRequest& request, const std::string&) override {
-    return Write<Ids>([request](CheckedShard& shard) { return shard.shard().FailUnclaimed(request); });
+    return Write<Ids>([request](CheckedShard& shard) { return shard.FailUnclaimed(request); });
   }
   Reply<Result<Tasks>> Resolve(const ClaimRequest& request) override {
     auto mail = std::make_shared<Mail<Result<Tasks>>>();

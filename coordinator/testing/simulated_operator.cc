@@ -60,7 +60,13 @@ void SimulatedOperator::Put(const std::string& part, const std::string& text) {
 
 void SimulatedOperator::Believe(const std::string& part, const std::string& text) {
   texts_[part] = text;
-  if (truth_.SetPart(part, text)) good_.push_back(truth_.Effective());
+  if (!truth_.SetPart(part, text)) return;
+  good_.push_back(truth_.Effective());
+  if (part != "handlers") return;
+  for (const std::string& type : cluster_.work.handlers) {
+    for (ModelledDatabase& database : cluster_.databases)
+      database.checked().MayFail(type, truth_.Effective()->HandlerFor(type).retry.max_failures);
+  }
 }
 
 std::string SimulatedOperator::EngineText() {

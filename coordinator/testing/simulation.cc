@@ -138,6 +138,7 @@ MillSettings MillFor(PlantedBug bug, std::uint64_t seed) {
   settings.bugs.never_ages = bug == PlantedBug::AgingNeverRises;
   settings.bugs.limits_undivided = bug == PlantedBug::LimitUndivided;
   settings.handlers.forgets_in_flight = bug == PlantedBug::ForgetsInFlight;
+  settings.handlers.gives_up_early = bug == PlantedBug::GivesUpEarly;
   settings.bugs.hours_unheeded = bug == PlantedBug::HoursUnheeded;
   return settings;
 }

@@ -22,6 +22,17 @@ class ModelledDatabaseTest : public testing::Test {
         [this](const Tasks& tasks) { reply_ = tasks ? "claimed" : ToString(tasks.error().code); });
   }
   void Run(Micros span) { timeline_.RunUntil(timeline_.Now() + span); }
+  // Claims the task, whose handler then says this, and ends it so. What the checks say of that.
+  std::string End(Settlement::To to, std::optional<OutcomeKind> said) {
+    Claim();
+    Run(seconds(1));
+    const TaskKey key{CompactShard::kTable, task_};
+    if (said) database_.checked().Said("w.1", key, 1, *said);
+    const Settlement end{
+        .key = key, .attempt = 1, .to = to, .failed_attempt = to == Settlement::To::Failed, .handler = "a"};
+    EXPECT_TRUE(database_.checked().Settle("w.1", std::span(&end, 1)));
+    return journal_.FirstViolation();
+  }
   bool Claimed() {
     return database_.shard().Find({CompactShard::kTable, task_})->state == TaskState::Running;
   }
@@ -85,6 +96,38 @@ TEST_F(ModelledDatabaseTest, AFlagThatAClaimHoldsIsSetAfterIt) {
   while (database_.shard().IsAlive("w.1")) Run(milliseconds(1));
   EXPECT_TRUE(Claimed());
   EXPECT_EQ(journal_.FirstViolation(), "");
+}
+
+TEST_F(ModelledDatabaseTest, ASuccessThatItsHandlerHasToldIsOne) {
+  EXPECT_EQ(End(Settlement::To::Succeeded, OutcomeKind::Done), "");
+}
+
+TEST_F(ModelledDatabaseTest, ASuccessThatNoHandlerHasToldIsNone) {
+  EXPECT_NE(End(Settlement::To::Succeeded, std::nullopt), "");
+}
+
+TEST_F(ModelledDatabaseTest, ATaskIsCancelledBySomebody) {
+  database_.shard().Cancel({CompactShard::kTable, task_});
+  EXPECT_EQ(End(Settlement::To::Cancelled, std::nullopt), "");
+}
+
+TEST_F(ModelledDatabaseTest, ATaskIsNotCancelledByNobody) {
+  EXPECT_NE(End(Settlement::To::Cancelled, std::nullopt), "");
+}
+
+TEST_F(ModelledDatabaseTest, ATaskThatMayFailOnceIsGivenUpAfterThat) {
+  database_.checked().MayFail("a", 1);
+  EXPECT_EQ(End(Settlement::To::Failed, OutcomeKind::Retry), "");
+}
+
+TEST_F(ModelledDatabaseTest, ATaskThatMayFailTwiceIsNotGivenUpAfterOnce) {
+  database_.checked().MayFail("a", 2);
+  EXPECT_NE(End(Settlement::To::Failed, OutcomeKind::Retry), "");
+}
+
+TEST_F(ModelledDatabaseTest, ATaskThatCouldBeClaimedIsNotFailedUnclaimed) {
+  EXPECT_TRUE(database_.checked().FailUnclaimed({CompactShard::kTable, "w.1", 0, {task_}}));
+  EXPECT_NE(journal_.FirstViolation(), "");
 }
 
 TEST_F(ModelledDatabaseTest, AFailoverGoesBackToWhatWasCommittedThen) {

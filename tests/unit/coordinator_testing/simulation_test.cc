@@ -76,6 +76,11 @@ TEST_F(SimulationTest, ARateThatEachWorkerHasAsAWholeIsFoundForThat) {
   EXPECT_NE(report.violation.find("start within"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, ATaskThatIsGivenUpEarlyIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::GivesUpEarly, 30);
+  EXPECT_NE(report.violation.find("was given up after"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, AStartOutsideItsHoursIsFoundForThat) {
   const SimulationReport report = FirstFound(PlantedBug::HoursUnheeded, 30);
   EXPECT_NE(report.violation.find("outside its hours"), std::string::npos) << report.violation;
