@@ -3,6 +3,7 @@
 namespace millrace::engine {
 namespace {
 
+constexpr int kBeatsPerLease = 5;        // who has missed two of its own begins to watch anew
 constexpr std::size_t kMostRescues = 5;  // the next gives a task up
 
 // An attempt that runs, or none.
@@ -246,8 +247,13 @@ Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::ui
   if (!marked || !*marked) return marked;
   ++marked_dead_;
   if (failed_over_ != BootTime{} && clock_.Now() - failed_over_ < 2 * shard_.LeaseOf(id)) return marked;
-  if (clock_.Now() - shard_.BeatAt(id) < shard_.LeaseOf(id)) {
+  const Micros lease = shard_.LeaseOf(id);
+  if (clock_.Now() - shard_.BeatAt(id) < lease) {
     journal_.Violation(id + " was marked dead though its beat had moved within its lease");
+  }
+  for (const Outage& outage : outages_) {
+    if (outage.span > 2 * lease / kBeatsPerLease && clock_.Now() - outage.end < lease)
+      journal_.Violation(id + " was marked dead within a lease after an outage, in which it could not beat");
   }
   return marked;
 }

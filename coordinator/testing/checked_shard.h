@@ -51,8 +51,9 @@ class CheckedShard {
   // A handler's own transaction: its SQL takes effect with the settle or not at all, at most once a task, and
   // with no outcome but success. Refused: the attempt is no longer the incarnation's, and all is rolled back.
   Result<CommitVerdict> Commit(const std::string& incarnation, const Settlement& settlement);
-  // Nobody is marked dead whose beat moved within its lease; but for a while after a failover, which may
-  // bring beats back to numbers that were seen before it.
+  // Nobody is marked dead whose beat moved within its lease, nor within a lease after an outage that was long
+  // enough for whoever watches to notice it; but for a while after a failover, which may bring beats back to
+  // numbers that were seen before it.
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
   // A task that is told to be a duplicate has one beside it that holds the key by right: it has not ended, or
   // has taken effect, or may have.
@@ -61,6 +62,8 @@ class CheckedShard {
   // No permit is taken or bound under an incarnation that is marked dead, nor taken from a live one.
   Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
 
+  // The database is back after an outage.
+  void WasAway(Micros span) { outages_.push_back({clock_.Now(), span}); }
   // What the handler of an attempt has said, before that is settled.
   void Said(const std::string& life, const TaskKey& task, std::uint32_t attempt, OutcomeKind said) {
     said_[{task, attempt, life}] = said;
@@ -123,6 +126,11 @@ class CheckedShard {
   std::set<std::string> lost_;                                 // lives of which a failover knows nothing
   std::set<std::pair<CompactLedger::Name, TaskKey>> keyless_;  // see CheckKey
   BootTime failed_over_{};
+  struct Outage {
+    BootTime end;
+    Micros span;
+  };
+  std::vector<Outage> outages_;
   std::set<TaskKey> unsettled_;    // tasks whose settle a failover has lost
   std::set<AttemptOf> unclaimed_;  // whose claim one has lost
   std::set<TaskKey> withdrawn_;    // whose cancel

@@ -58,8 +58,12 @@ class ModelledDatabase {
   TimelineClock& clock() { return clock_; }
 
   // Faults. Statements under way are lost with a stop; their senders learn nothing.
-  void Stop() { up_ = false; }
-  void Start() { up_ = true; }
+  void Stop() {
+    if (std::exchange(up_, false)) stopped_ = timeline_.Now();
+  }
+  void Start() {
+    if (!std::exchange(up_, true)) shard_.WasAway(timeline_.Now() - stopped_);
+  }
   bool Up() const { return up_; }
   std::uint64_t Failovers() const { return failovers_; }
   // Another server takes its place, which has nothing of what was committed since the copy was kept, nor of
@@ -241,6 +245,7 @@ class ModelledDatabase {
   CheckedShard shard_;
   const Bugs bugs_;
   bool up_ = true;
+  BootTime stopped_{};
   std::uint64_t failovers_ = 0;
   std::size_t claims_ahead_ = 0;
   std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them

@@ -39,6 +39,7 @@ enum class PlantedBug {
   HoursUnheeded,            // tasks start outside their hours
   ForgetsInFlight,          // what a thread starts leaves the in-flight set
   GivesUpEarly,             // the first failure of a task is its last
+  WatchesThroughOutages,    // an outage in which nobody can beat counts as time without a beat
 };
 
 struct PlantedBugName {
@@ -71,6 +72,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::HoursUnheeded, "hours-unheeded"},
     PlantedBugName{PlantedBug::ForgetsInFlight, "forgets-in-flight"},
     PlantedBugName{PlantedBug::GivesUpEarly, "gives-up-early"},
+    PlantedBugName{PlantedBug::WatchesThroughOutages, "watches-through-outages"},
 };
 
 // One that any machine may have, and not only the leader.

@@ -323,16 +323,22 @@ class SimulatedBeat final : public OfShard<BeatPort> {
     return Reply<Status>(std::move(mail));
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
+    if (bugs_.watches_through_outages && !database_.Up()) return Result<bool>(true);
     return Write<bool>([id](CheckedShard& shard) { return shard.shard().Renew(id); });
   }
   Reply<Result<std::vector<PeerBeat>>> Peers() override {
-    return Read<std::vector<PeerBeat>>([bugs = bugs_, self = self_](CheckedShard& shard) {
+    if (bugs_.watches_through_outages && !database_.Up()) return Result<std::vector<PeerBeat>>(*seen_);
+    return Read<std::vector<PeerBeat>>([bugs = bugs_, self = self_, seen = seen_](CheckedShard& shard) {
       auto peers = shard.shard().Peers();
       if (bugs.rescues_from_the_living) {
         std::erase_if(*peers, [&](const PeerBeat& peer) { return peer.incarnation.id != self; });
       }
       for (PeerBeat& peer : *peers) {
         if (bugs.marks_without_watching) peer.incarnation.lease = Micros(0);
+      }
+      *seen = *peers;
+      for (PeerBeat& peer : *seen) {  // one's own that stands still would be taken for a failover's
+        if (peer.incarnation.id == self) peer.beat.reset();
       }
       return peers;
     });
@@ -348,6 +354,7 @@ class SimulatedBeat final : public OfShard<BeatPort> {
   const MillBugs bugs_;
   const std::function<void()> registered_;
   std::string self_;
+  const std::shared_ptr<std::vector<PeerBeat>> seen_ = std::make_shared<std::vector<PeerBeat>>();
 };
 
 namespace {

@@ -20,7 +20,8 @@ namespace millrace::engine {
 
 // Planted bugs that show at the border of the mill.
 struct MillBugs {
-  bool marks_without_watching = false;  // one look in which a beat stands still is enough
+  bool marks_without_watching = false;   // one look in which a beat stands still is enough
+  bool watches_through_outages = false;  // what was read last is told while the database is down
   bool rescues_from_the_living = false;
   bool ends_with_tasks_in_hand = false;  // a stop in good order waits for nothing
   bool never_ages = false;               // what waits gains nothing, whatever is configured

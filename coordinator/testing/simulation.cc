@@ -130,6 +130,7 @@ MillSettings MillFor(PlantedBug bug, std::uint64_t seed) {
   MillSettings settings;
   if (seed % 2 == 0) settings.batch = kSmallBatch;
   settings.bugs.marks_without_watching = bug == PlantedBug::MarkDeadWithoutWatching;
+  settings.bugs.watches_through_outages = bug == PlantedBug::WatchesThroughOutages;
   settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
   settings.handlers.charges_failures = bug == PlantedBug::BreakerCharges;
   settings.handlers.frees_before_settle = bug == PlantedBug::PermitBeforeSettle;

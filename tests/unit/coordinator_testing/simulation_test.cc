@@ -81,6 +81,11 @@ TEST_F(SimulationTest, ATaskThatIsGivenUpEarlyIsFoundForThat) {
   EXPECT_NE(report.violation.find("was given up after"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, ALifeThatDiesOfAnOutageIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::WatchesThroughOutages, 30);
+  EXPECT_NE(report.violation.find("within a lease after an outage"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, AStartOutsideItsHoursIsFoundForThat) {
   const SimulationReport report = FirstFound(PlantedBug::HoursUnheeded, 30);
   EXPECT_NE(report.violation.find("outside its hours"), std::string::npos) << report.violation;
