@@ -34,6 +34,7 @@ class CheckedShard {
         clock_(clock),
         journal_(journal) {}
 
+  const std::string& name() const { return name_; }
   CompactShard& shard() { return shard_; }
   const CompactShard& shard() const { return shard_; }
 

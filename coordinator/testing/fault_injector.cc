@@ -9,6 +9,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kServers = ModelledEnsemble::kServers;
+constexpr Micros kLongestHarm = seconds(8);  // of a way to the ensemble
 
 }  // namespace
 
@@ -144,6 +145,7 @@ void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
   TreeLinks& links = worker.process().tree;
   const std::uint64_t how = times_.Below(7);
   times_.Note("the way of " + worker.name() + " to the ensemble is harmed, " + std::to_string(how));
+  worker.process().tree_harmed_until = cluster_.timeline.Now() + kLongestHarm;
   switch (how) {
     case 0:
       for (TreeLink& link : links) link.to_server = link.to_client = false;
@@ -164,12 +166,13 @@ void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
       return;
     case 5:  // what has changed is told to nobody
       for (TreeLink& link : links) link.news = false;
+      worker.process().tree_harmed_until += kReadAgain;
       break;
     default:
       cluster_.ensemble.ExpireSession(worker.Session());
       break;
   }
-  times_.EndAfter(milliseconds(200), seconds(8), [this, &links] { Mend(links); });
+  times_.EndAfter(milliseconds(200), kLongestHarm, [this, &links] { Mend(links); });
 }
 
 void FaultInjector::Mend(TreeLinks& links) {
@@ -238,7 +241,7 @@ void FaultInjector::StrikeEnsemble() {
       ensemble.SetLag(server, times_.Between(milliseconds(100), seconds(2)));
       times_.EndAfter(milliseconds(200), seconds(8), [this, &ensemble, server] {
         --lagging_;
-        ensemble.SetLag(server, milliseconds(3));
+        ensemble.SetLag(server, ModelledEnsemble::kKeepsUp);
       });
       break;
   }
@@ -329,7 +332,8 @@ void FaultInjector::StrikeLeader() {
     times_.EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {
       ensemble.WriteNow({{TreeWrite::Kind::Remove, candidate}});
     });
-    times_.EndAfter(seconds(4), seconds(8), [this, &links] { Mend(links); });
+    worker.process().tree_harmed_until = cluster_.timeline.Now() + kLongestHarm;
+    times_.EndAfter(seconds(4), kLongestHarm, [this, &links] { Mend(links); });
     operator_.Drain(workers_[times_.Below(workers_.size())]);  // something to decide
     return;
   }
@@ -345,7 +349,7 @@ void FaultInjector::Heal() {
   }
   for (std::size_t i = 0; i < kServers; ++i) {
     cluster_.ensemble.StartServer(i);
-    cluster_.ensemble.SetLag(i, milliseconds(3));
+    cluster_.ensemble.SetLag(i, ModelledEnsemble::kKeepsUp);
   }
   for (SimulatedWorker& worker : workers_) {
     SetDatabases(worker, {});

@@ -13,6 +13,9 @@
 
 namespace millrace::engine {
 
+// A watch that was lost is made good when everything is read again.
+inline constexpr Micros kReadAgain = std::chrono::seconds(10);
+
 class FaultInjector {
  public:
   struct Producer {

@@ -13,6 +13,7 @@ bool ModelledEnsemble::HasQuorum() const {
 
 void ModelledEnsemble::StopServer(std::size_t server) {
   servers_[server].up = false;
+  well_since_ = timeline_.Now();
   const bool quorum = HasQuorum();
   std::vector<std::uint64_t> closed;
   for (const auto& [id, connection] : connections_) {
@@ -25,6 +26,7 @@ void ModelledEnsemble::StartServer(std::size_t server) {
   if (servers_[server].up) return;
   const bool had_quorum = HasQuorum();
   servers_[server].up = true;
+  well_since_ = timeline_.Now();
   servers_[server].node_watches.clear();
   servers_[server].child_watches.clear();
   ApplyUpTo(server, log_.size());
@@ -34,6 +36,23 @@ void ModelledEnsemble::StartServer(std::size_t server) {
     session.heard = timeline_.Now();
     WatchExpiry(id, session.heard + session.timeout);
   }
+}
+
+void ModelledEnsemble::SetLag(std::size_t server, Micros longest) {
+  well_since_ = std::max(timeline_.Now(), servers_[server].last_apply);
+  servers_[server].longest_lag = longest;
+}
+
+BootTime ModelledEnsemble::WellSince() const {
+  const bool well = std::all_of(servers_.begin(), servers_.end(),
+                                [](const Server& s) { return s.up && s.longest_lag <= kKeepsUp; });
+  return well ? well_since_ : timeline_.Now();
+}
+
+BootTime ModelledEnsemble::MadeAt(const std::string& path) const {
+  const auto node = head_.nodes().find(path);
+  if (node == head_.nodes().end()) return timeline_.Now();
+  return log_.at(static_cast<std::size_t>(node->second.created) - 1).at;
 }
 
 std::uint64_t ModelledEnsemble::Connect(std::size_t server, TreePeer& peer, Strand& strand,
@@ -184,6 +203,7 @@ TreeReply ModelledEnsemble::WriteNow(const std::vector<TreeWrite>& writes) {
 // When the entry will have reached the copy of `server`.
 BootTime ModelledEnsemble::Commit(Entry entry, const TreeChanges& changes, std::size_t server) {
   const std::int64_t session = entry.session;
+  entry.at = timeline_.Now();
   log_.push_back(std::move(entry));
   if (observer_) observer_(changes, session);
   for (std::size_t i = 0; i < servers_.size(); ++i) {

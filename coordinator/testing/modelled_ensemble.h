@@ -62,18 +62,23 @@ class ModelledEnsemble {
   explicit ModelledEnsemble(Timeline& timeline);
 
   static constexpr std::size_t kServers = 3;
+  static constexpr Micros kKeepsUp{3'000};  // lags behind by no more
 
   // Faults.
   void StopServer(std::size_t server);
   void StartServer(std::size_t server);
-  void SetLag(std::size_t server, Micros longest) { servers_[server].longest_lag = longest; }
+  void SetLag(std::size_t server, Micros longest);
   bool HasQuorum() const;
+  // Since when all servers have been up, and have kept up; now: they do not.
+  BootTime WellSince() const;
   void ExpireSession(std::int64_t session);
 
   // What somebody else writes, an operator for one: at once, and as nobody's session.
   TreeReply WriteNow(const std::vector<TreeWrite>& writes);
 
   const TreeReplica& head() const { return head_; }
+  // When the node at the head was made; now: there is none.
+  BootTime MadeAt(const std::string& path) const;
   bool IsLive(std::int64_t session) const { return sessions_.contains(session); }
   void Observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -85,13 +90,14 @@ class ModelledEnsemble {
   struct Entry {
     std::vector<TreeWrite> writes;  // empty: the session's end
     std::int64_t session = 0;
+    BootTime at{};
   };
   struct Server {
     bool up = true;
     TreeReplica replica;
     std::size_t applied = 0;  // entries of the log
     BootTime last_apply{};
-    Micros longest_lag{3'000};
+    Micros longest_lag = kKeepsUp;
     std::map<std::string, std::set<std::uint64_t>> node_watches;
     std::map<std::string, std::set<std::uint64_t>> child_watches;
   };
@@ -134,6 +140,7 @@ class ModelledEnsemble {
   TreeReplica head_;
   std::vector<Entry> log_;
   std::vector<Server> servers_{kServers};
+  BootTime well_since_{};  // where all of them are well
   std::map<std::int64_t, Session> sessions_;
   std::map<std::uint64_t, Connection> connections_;
   std::int64_t next_session_ = 1;

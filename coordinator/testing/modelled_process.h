@@ -38,13 +38,22 @@ struct ModelledProcess {
   std::array<DatabaseLink, kMostShards> databases = {};
   TreeLinks tree = {};
   bool up = false;
+  BootTime started{};
   BootTime paused_until{};
+  BootTime tree_harmed_until{};  // its ways to the ensemble: no longer than that
 
   Strand& On(ThreadName thread, std::size_t shard = 0) {
     const auto number = static_cast<std::size_t>(thread);
     return threads[number < kOwnThreads ? number : number + shard * kShardThreads];
   }
 
+  // Since when it has run, no thread of it was held up, and it could reach the ensemble; not before now: it
+  // may not.
+  BootTime WellSince() const {
+    BootTime since = std::max(started, tree_harmed_until);
+    for (const Strand& thread : threads) since = std::max(since, thread.held_until);
+    return since;
+  }
   // As SIGSTOP: nothing happens in it before `until`; its threads then wake in any order.
   void Pause(BootTime until, Random& random) {
     paused_until = std::max(paused_until, until);

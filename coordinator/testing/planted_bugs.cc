@@ -73,6 +73,13 @@ const TreeReply& SpoiledMachine::Spoiled(const TreeRequest& request, const TreeR
   const bool first_alone = followed && reply.status == TreeStatus::Ok;
   if (first_alone) return heard_.try_emplace(NameOf(request), reply).first->second;
   TreeReply& heard = heard_[NameOf(request)];
+  const bool unheeded = (bug_ == PlantedBug::PauseUnheeded && request.path == "/control/pause") ||
+                        (bug_ == PlantedBug::DrainUnheeded && request.path == "/control/drain");
+  if (unheeded) {
+    heard = reply;
+    heard.children.clear();
+    return heard;
+  }
   if (!stuck_.contains(NameOf(request))) heard = reply;
   return heard;
 }

@@ -40,6 +40,8 @@ enum class PlantedBug {
   ForgetsInFlight,          // what a thread starts leaves the in-flight set
   GivesUpEarly,             // the first failure of a task is its last
   WatchesThroughOutages,    // an outage in which nobody can beat counts as time without a beat
+  PauseUnheeded,            // a process never hears of the red button
+  DrainUnheeded,            // the leader never hears that a worker is drained
 };
 
 struct PlantedBugName {
@@ -73,6 +75,8 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::ForgetsInFlight, "forgets-in-flight"},
     PlantedBugName{PlantedBug::GivesUpEarly, "gives-up-early"},
     PlantedBugName{PlantedBug::WatchesThroughOutages, "watches-through-outages"},
+    PlantedBugName{PlantedBug::PauseUnheeded, "pause-unheeded"},
+    PlantedBugName{PlantedBug::DrainUnheeded, "drain-unheeded"},
 };
 
 // One that any machine may have, and not only the leader.
@@ -81,7 +85,9 @@ inline bool IsOfAMirror(PlantedBug bug) {
 }
 
 // One of the member alone.
-inline bool IsOfAMember(PlantedBug bug) { return bug == PlantedBug::ConfigUnheard; }
+inline bool IsOfAMember(PlantedBug bug) {
+  return bug == PlantedBug::ConfigUnheard || bug == PlantedBug::PauseUnheeded;
+}
 
 // A machine round another, which spoils what that one asks or hears. Not thread-safe.
 class SpoiledMachine final : public TreeMachine {

@@ -11,6 +11,8 @@ namespace {
 
 // A worker that goes on after it was stopped looks at its clocks within its watch's tick.
 constexpr Micros kToLook = std::chrono::milliseconds(200);
+// What is documented of the red button.
+constexpr Micros kPauseInForce = std::chrono::seconds(2);
 // What runs without a permit ends once its worker hears that it was marked dead.
 constexpr Micros kToHear = std::chrono::milliseconds(2'500);
 // A write that binds a permit may have been carried out so long before its reply is known.
@@ -30,10 +32,23 @@ std::uint64_t RunChecks::Began(Run run) {
   std::erase_if(runs_, [this](const auto& entry) { return entry.second.returned && !Holds(entry.second); });
   const std::uint64_t id = ++last_;
   const Run& mine = (runs_[id] = {std::move(run)}).run;
+  CheckPauses(mine);
   CheckAlone(mine);
   if (mine.limit.concurrency > 0) CheckAtOnce(mine);
   if (mine.limit.rate > 0) CheckRate(mine);
   return id;
+}
+
+void RunChecks::CheckPauses(const Run& mine) {
+  const BootTime well = std::max(ensemble_.WellSince(), mine.process->WellSince());
+  const std::string& shard = databases_.at(mine.shard).checked().name();
+  for (const std::string& what : {std::string("cluster"), "shard:" + shard, "handler:" + mine.type}) {
+    const Micros stood = timeline_.Now() - std::max(ensemble_.MadeAt("/control/pause/" + what), well);
+    if (stood <= kPauseInForce) continue;
+    journal_.Violation("task " + ToString(mine.task) + " of shard " + shard + " begins at " +
+                       mine.process->name + ", though " + what + " has been paused for " +
+                       std::to_string(stood.count() / 1000) + " ms");
+  }
 }
 
 void RunChecks::CheckAlone(const Run& mine) {

@@ -30,15 +30,16 @@ class RunChecks {
     LimitConfig limit = {};  // of its type, as its worker knows it
   };
 
-  RunChecks(const Timeline& timeline, const std::deque<ModelledDatabase>& databases, Journal& journal)
-      : timeline_(timeline), databases_(databases), journal_(journal) {}
+  RunChecks(const Timeline& timeline, const ModelledEnsemble& ensemble,
+            const std::deque<ModelledDatabase>& databases, Journal& journal)
+      : timeline_(timeline), ensemble_(ensemble), databases_(databases), journal_(journal) {}
 
-  // No task runs beside itself, but for a life that was marked dead, a handler that was given up, and what a
-  // failover has forgotten. Never more at once than the limit says, in the whole cluster, nor more in ten
-  // seconds than its rate lets start. What is documented to overlap is counted apart: a process that was
-  // stopped, before its watch has looked at the clock again; a handler that does not heed its stop, or whose
-  // thread is held up beyond the end of the life that holds its permit; what a failover of a database has
-  // forgotten.
+  // Nothing begins under a pause that its worker could have heard of. No task runs beside itself, but for a
+  // life that was marked dead, a handler that was given up, and what a failover has forgotten. Never more at
+  // once than the limit says, in the whole cluster, nor more in ten seconds than its rate lets start. What is
+  // documented to overlap is counted apart: a process that was stopped, before its watch has looked at the
+  // clock again; a handler that does not heed its stop, or whose thread is held up beyond the end of the life
+  // that holds its permit; what a failover of a database has forgotten.
   std::uint64_t Began(Run run);
   void Returned(std::uint64_t run);
   // It has ended, and its handler has not.
@@ -61,6 +62,7 @@ class RunChecks {
     bool given_up = false;
   };
 
+  void CheckPauses(const Run& mine);
   void CheckAlone(const Run& mine);
   void CheckAtOnce(const Run& mine);
   void CheckRate(const Run& mine);
@@ -72,6 +74,7 @@ class RunChecks {
   bool LostSharesSince(BootTime from) const;
 
   const Timeline& timeline_;
+  const ModelledEnsemble& ensemble_;
   const std::deque<ModelledDatabase>& databases_;
   Journal& journal_;
   std::map<std::uint64_t, Entry> runs_;

@@ -136,6 +136,7 @@ void SimulatedWorker::Start() {
   start_again_ = life_ && life_->stopping;
   if (life_) return;
   process_.up = true;
+  process_.started = cluster_.timeline.Now();
   const std::string incarnation = name() + "." + cluster_.timeline.random().Hex(8);
   cluster_.journal.Trace(name() + " starts as process " + incarnation);
   life_ = std::make_unique<Life>(cluster_, process_, incarnation, buried_);

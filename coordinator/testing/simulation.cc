@@ -32,8 +32,6 @@ constexpr Micros kTasksFlow = seconds(40);
 constexpr Micros kLongestProbation = seconds(6);
 // Without a change, before the plan is called stable: longer than anything waits for its time to come.
 constexpr Micros kStable = kLongestProbation + seconds(3);
-// A watch that was lost is made good when everything is read again.
-constexpr Micros kReadAgain = seconds(10);
 constexpr Micros kLongestUnfollowed = kReadAgain + seconds(6);
 constexpr Micros kLongestUnowned = seconds(15);  // while somebody healthy could see to it
 
@@ -154,11 +152,13 @@ class Simulation {
         calm_(Calm(timeline_.random())),
         mill_(MillFor(options.bug, options.seed)),
         ensemble_(timeline_),
-        runs_(timeline_, databases_, journal_),
+        runs_(timeline_, ensemble_, databases_, journal_),
         cluster_{timeline_, ensemble_, databases_, journal_, mill_, calm_, work_, runs_, options.bug},
         times_(timeline_, journal_),
         operator_(cluster_, workers_, times_),
-        checks_(timeline_, ensemble_, journal_, work_, [this](std::size_t shard) { return TablesOf(shard); }),
+        checks_(
+            timeline_, ensemble_, journal_, work_, [this](std::size_t shard) { return TablesOf(shard); },
+            [this](const std::string& worker) { return WellSince(worker); }),
         faults_(cluster_, workers_, times_, operator_,
                 {[this](std::size_t shard) { AddSome(shard); },
                  [this](std::size_t shard, const std::string& handler, const std::string& key,
@@ -215,6 +215,13 @@ class Simulation {
   std::vector<TableInfo> TablesOf(std::size_t shard) const {
     const bool served = shard < databases_.size() && operator_.Serves(shard);
     return served ? databases_[shard].shard().Tables() : std::vector<TableInfo>();
+  }
+
+  BootTime WellSince(const std::string& name) {
+    for (SimulatedWorker& worker : workers_) {
+      if (worker.name() == name) return std::max(ensemble_.WellSince(), worker.process().WellSince());
+    }
+    return timeline_.Now();
   }
 
   // Tasks come until the faults end, now and then several at once.

@@ -13,6 +13,8 @@ constexpr std::string_view kAssign = "/assign/";
 // A multi that was decided before a change of the membership may still arrive after it.
 constexpr Micros kUnderWay = std::chrono::seconds(1);
 constexpr Micros kLongestRegrouping = std::chrono::seconds(15);
+// A leader that is well has heard by then of what stands in the tree, and written what it had decided before.
+constexpr Micros kToKnow = std::chrono::seconds(1);
 // A multi that comes so soon after another carries out the rest of one plan.
 constexpr Micros kNextMulti = std::chrono::milliseconds(100);
 
@@ -41,12 +43,13 @@ std::optional<std::uint32_t> NumberOf(const std::vector<Name>& names, const Name
 }  // namespace
 
 TreeChecks::TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal,
-                       const SimulatedWork& work, TruthOf truth_of)
+                       const SimulatedWork& work, TruthOf truth_of, WellSince well_since)
     : timeline_(timeline),
       ensemble_(ensemble),
       journal_(journal),
       work_(work),
       truth_of_(std::move(truth_of)),
+      well_since_(std::move(well_since)),
       truth_(work.shards.size()) {
   LookAtTables();
   ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) { Commit(changes); });
@@ -186,7 +189,11 @@ void TreeChecks::TakeOwners() {
   const std::size_t moves_so_far = moves_;
   for (const auto& [place, worker] : owners) {
     const auto before = owners_.find(place);
-    if (before == owners_.end() || before->second != worker) ++moves_;
+    if (before != owners_.end() && before->second == worker) continue;
+    ++moves_;
+    std::string& last = last_owners_[place];
+    if (last != worker) CheckDrained(place, worker);
+    last = worker;
   }
   owners_ = std::move(owners);
   if (moves_ != moves_so_far && timeline_.Now() - assigned_at_ < kNextMulti) ++multis_;
@@ -194,6 +201,23 @@ void TreeChecks::TakeOwners() {
   if (counting_ && timeline_.Now() - membership_changed_ > kUnderWay) return;
   owners_before_ = owners_;
   moves_before_ = moves_;
+}
+
+bool TreeChecks::HasOf(const WorkPlace& place, const std::string& worker) const {
+  auto of_slice = owners_.lower_bound({place.shard, place.table, place.slice, 0});
+  for (; of_slice != owners_.end() && of_slice->first.shard == place.shard &&
+         of_slice->first.table == place.table && of_slice->first.slice == place.slice;
+       ++of_slice) {
+    if (of_slice->second == worker) return true;
+  }
+  return false;
+}
+
+void TreeChecks::CheckDrained(const WorkPlace& place, const std::string& worker) const {
+  const BootTime known =
+      std::max(ensemble_.MadeAt("/control/drain/" + worker), well_since_(term_.leader)) + kToKnow;
+  if (!regrouped_.empty() || timeline_.Now() <= known || HasOf(place, worker)) return;
+  journal_.Violation(NameOf(place) + " is given to " + worker + ", which is being drained");
 }
 
 void TreeChecks::MembershipChanged() {

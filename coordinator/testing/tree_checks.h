@@ -34,8 +34,11 @@ class TreeChecks {
   // The tables of a shard as they are; none: the shard is not to be served.
   using TruthOf = std::function<std::vector<TableInfo>(std::size_t shard)>;
 
+  // Since when nothing has kept a worker from reading the tree.
+  using WellSince = std::function<BootTime(const std::string& worker)>;
+
   TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal, const SimulatedWork& work,
-             TruthOf truth_of);
+             TruthOf truth_of, WellSince well_since);
   TreeChecks(const TreeChecks&) = delete;
 
   const std::set<std::string>& Members() const { return members_; }
@@ -76,6 +79,11 @@ class TreeChecks {
   std::size_t FewestMoves(const WorkOwners& owners) const;
   std::size_t MovesByPlanner(const WorkOwners& owners) const;
   void TakeOwners();
+  // Nothing is given to a worker of which the leader knows that it is being drained; but for further task
+  // types of a slice that it has, where groups are made anew, which may take several multis.
+  void CheckDrained(const WorkPlace& place, const std::string& worker) const;
+  // It has owned the slice so far, for any type.
+  bool HasOf(const WorkPlace& place, const std::string& worker) const;
   void CheckRegrouped(bool possible);
   void MembershipChanged();
 
@@ -84,6 +92,7 @@ class TreeChecks {
   Journal& journal_;
   const SimulatedWork& work_;
   const TruthOf truth_of_;
+  const WellSince well_since_;
   std::vector<std::vector<TableInfo>> truth_;        // by shard, as it was looked at last
   EpochDocument term_;                               // of the node `epoch`
   std::int64_t epoch_made_ = 0;                      // the transaction that made it first
@@ -96,6 +105,7 @@ class TreeChecks {
   };
   std::map<std::string, Page> assigned_;  // by path
   WorkOwners owners_;
+  WorkOwners last_owners_;  // also of what has none now
   std::size_t moves_ = 0;
   std::size_t multis_ = 0;
   BootTime assigned_at_{};

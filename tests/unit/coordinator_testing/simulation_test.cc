@@ -86,6 +86,16 @@ TEST_F(SimulationTest, ALifeThatDiesOfAnOutageIsFoundForThat) {
   EXPECT_NE(report.violation.find("within a lease after an outage"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, AStartUnderAPauseIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::PauseUnheeded, 30);
+  EXPECT_NE(report.violation.find("has been paused for"), std::string::npos) << report.violation;
+}
+
+TEST_F(SimulationTest, ASliceThatADrainedWorkerGetsIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::DrainUnheeded, 30);
+  EXPECT_NE(report.violation.find("which is being drained"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, AStartOutsideItsHoursIsFoundForThat) {
   const SimulationReport report = FirstFound(PlantedBug::HoursUnheeded, 30);
   EXPECT_NE(report.violation.find("outside its hours"), std::string::npos) << report.violation;
