@@ -40,6 +40,7 @@ enum class PlantedBug {
   ForgetsInFlight,          // what a thread starts leaves the in-flight set
   GivesUpEarly,             // the first failure of a task is its last
   WatchesThroughOutages,    // an outage in which nobody can beat counts as time without a beat
+  RateExceeded,             // a third more starts than a share lets
   PauseUnheeded,            // a process never hears of the red button
   DrainUnheeded,            // the leader never hears that a worker is drained
 };
@@ -75,6 +76,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::ForgetsInFlight, "forgets-in-flight"},
     PlantedBugName{PlantedBug::GivesUpEarly, "gives-up-early"},
     PlantedBugName{PlantedBug::WatchesThroughOutages, "watches-through-outages"},
+    PlantedBugName{PlantedBug::RateExceeded, "rate-exceeded"},
     PlantedBugName{PlantedBug::PauseUnheeded, "pause-unheeded"},
     PlantedBugName{PlantedBug::DrainUnheeded, "drain-unheeded"},
 };

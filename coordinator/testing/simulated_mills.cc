@@ -25,7 +25,7 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
   admission_.starts_again().Listen([this](const std::string&) { runner_.StartsAgain(); });
   admission_.HoldBy(permits_.permits());
   if (!parts_.settings.bugs.limits_undivided) {
-    parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
+    parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(Taken(std::move(shares))); });
   }
   admission_.Follow(Admitted());
   Watch();
@@ -48,6 +48,13 @@ std::shared_ptr<const Config> SimulatedMills::Admitted() const {
   auto without = std::make_shared<Config>(*config_);
   for (auto& [type, handler] : without->handlers) handler.hours.reset();
   return without;
+}
+
+std::shared_ptr<const LimitShares> SimulatedMills::Taken(std::shared_ptr<const LimitShares> shares) const {
+  if (!parts_.settings.bugs.exceeds_rates || shares == nullptr) return shares;
+  auto more = std::make_shared<LimitShares>(*shares);
+  for (auto& [type, share] : *more) share.rate *= 1.3;
+  return more;
 }
 
 void SimulatedMills::Begin(std::size_t shard) {

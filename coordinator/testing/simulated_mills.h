@@ -27,6 +27,7 @@ struct MillBugs {
   bool never_ages = false;               // what waits gains nothing, whatever is configured
   bool limits_undivided = false;         // a rate is each worker's own as a whole
   bool hours_unheeded = false;           // no type has any
+  bool exceeds_rates = false;            // a third more than a share lets
 };
 
 struct MillSettings {
@@ -110,6 +111,7 @@ class SimulatedMills {
 
   EngineConfig EngineOf(const Config& config) const;
   std::shared_ptr<const Config> Admitted() const;
+  std::shared_ptr<const LimitShares> Taken(std::shared_ptr<const LimitShares> shares) const;
   void Watch();
   void FollowAll();
   bool Follow(std::size_t shard);

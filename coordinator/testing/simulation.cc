@@ -19,6 +19,8 @@ constexpr Micros kLongestPatience = seconds(3);  // of who cancels a task after 
 constexpr std::uint32_t kManyCalls = 8;          // enough for a breaker to tell by
 constexpr int kFloods = 2;
 constexpr std::uint32_t kFlood = 12;  // seconds' worth of a rate
+constexpr std::uint32_t kLongFlood =
+    40;  // in one of four clusters: as long as starts are counted, and longer
 constexpr Micros kBeforeFaults = seconds(4);
 constexpr Micros kFaultSpan = seconds(42);
 constexpr Micros kAfterFaults = seconds(4);
@@ -138,6 +140,7 @@ MillSettings MillFor(PlantedBug bug, std::uint64_t seed) {
   settings.bugs.limits_undivided = bug == PlantedBug::LimitUndivided;
   settings.handlers.forgets_in_flight = bug == PlantedBug::ForgetsInFlight;
   settings.handlers.gives_up_early = bug == PlantedBug::GivesUpEarly;
+  settings.bugs.exceeds_rates = bug == PlantedBug::RateExceeded;
   settings.bugs.hours_unheeded = bug == PlantedBug::HoursUnheeded;
   return settings;
 }
@@ -184,12 +187,7 @@ class Simulation {
         AddMany(type, kManyCalls);
       });
     }
-    for (const auto& [handler, rate] : work_.rates) {
-      for (int flood = 0; flood < kFloods; ++flood) {
-        timeline_.After(kBeforeFaults + Between(kFaultSpan),
-                        [this, type = handler, tasks = kFlood * rate] { AddMany(type, tasks); });
-      }
-    }
+    Flood();
     timeline_.After(kLook, [this] { Look(); });
     Go(kBeforeFaults);
     faults_.Schedule(options_.faults, kFaultSpan);
@@ -222,6 +220,17 @@ class Simulation {
       if (worker.name() == name) return std::max(ensemble_.WellSince(), worker.process().WellSince());
     }
     return timeline_.Now();
+  }
+
+  void Flood() {
+    for (const auto& [handler, rate] : work_.rates) {
+      std::uint32_t worth = timeline_.random().Below(4) == 0 ? kLongFlood : kFlood;
+      for (int flood = 0; flood < kFloods; ++flood) {
+        timeline_.After(kBeforeFaults + Between(kFaultSpan),
+                        [this, type = handler, tasks = worth * rate] { AddMany(type, tasks); });
+        worth = kFlood;
+      }
+    }
   }
 
   // Tasks come until the faults end, now and then several at once.

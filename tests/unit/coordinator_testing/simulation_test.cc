@@ -96,6 +96,11 @@ TEST_F(SimulationTest, ASliceThatADrainedWorkerGetsIsFoundForThat) {
   EXPECT_NE(report.violation.find("which is being drained"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, ARateThatIsExceededByAThirdIsFoundForThat) {
+  const SimulationReport report = FirstFound(PlantedBug::RateExceeded, 30);
+  EXPECT_NE(report.violation.find("start within"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, AStartOutsideItsHoursIsFoundForThat) {
   const SimulationReport report = FirstFound(PlantedBug::HoursUnheeded, 30);
   EXPECT_NE(report.violation.find("outside its hours"), std::string::npos) << report.violation;
