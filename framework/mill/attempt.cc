@@ -11,9 +11,11 @@ constexpr std::uint32_t kQuarantine = 3;
 
 std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
+  const auto gate = attempt.host->GateOf(attempt);
   // It came to its lane while a limit of how many run at once was divided into places.
-  if (const auto gate = attempt.home ? nullptr : attempt.host->GateOf(attempt); gate && gate->NeedsPermit())
-    return GivenBack();
+  if (!attempt.home && gate && gate->NeedsPermit()) return GivenBack();
+  // Its policies are others since it took its start, or its permit was under way to it.
+  if (!attempt.started.load(std::memory_order_relaxed) && gate != attempt.gate) return GivenBack();
   if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {
     return GivenBack();
   }

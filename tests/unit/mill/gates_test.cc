@@ -236,6 +236,16 @@ TEST_F(GatesTest, WhoMayNotClaimAsksForNoShareAndNoPermit) {
   EXPECT_TRUE(worker_.admission().Limits().at("mail").use.wants_rate);
 }
 
+// It took its start, or its permit was under way to it, when what was queued was sent back.
+TEST_F(GatesTest, WhatHasAStartOfPoliciesThatAreGoneGoesBack) {
+  Follow(Limited({.rate = 100}));
+  Claim();
+  std::vector<AttemptPtr> starting = worker_.runner.Taken();
+  ASSERT_THAT(TakeStarts(starting, clock_.Now()), SizeIs(0));
+  Follow(Hours(hours(1), hours(2)));
+  EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+}
+
 TEST_F(GatesTest, ALimitThatIsRaisedTakesNothingOutOfTheQueue) {
   Follow(Limited({.rate = 100}));
   Claim();
