@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "framework/base/time_text.h"
 #include "framework/mill/hours_policy.h"
@@ -155,6 +156,13 @@ AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& even
   return fact;
 }
 
+// `60: the last firing's task was in work`.
+std::uint64_t FiringsOf(const std::string& lapsed) {
+  std::uint64_t firings = 1;
+  std::from_chars(lapsed.data(), lapsed.data() + lapsed.size(), firings);
+  return firings;
+}
+
 // What fires late, and what will fire no more.
 AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Micros>& late,
                        const std::vector<SeenEvent>& events) {
@@ -165,8 +173,9 @@ AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Mic
   std::uint64_t times = 0;
   for (const SeenEvent& event : events) {
     if (event.kind != kScheduleLapsed || event.ago > LookBack(alert)) continue;
-    ++lapsed[event.what];
-    ++times;
+    const std::uint64_t firings = FiringsOf(event.type);
+    lapsed[event.what] += firings;
+    times += firings;
     fact.newest = event.ago;
   }
   for (const auto& [schedule, count] : Greatest(lapsed))
@@ -227,7 +236,10 @@ std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& 
 
 }  // namespace
 
-Micros LookBack(const AlertConfig& alert) { return alert.every + 3 * AlertJudge::kLook; }
+Micros LookBack(const AlertConfig& alert) {
+  const Micros least = alert.kind == AlertKind::Schedule ? kBetweenSkipsTold : Micros(0);
+  return std::max(alert.every, least) + 3 * AlertJudge::kLook;
+}
 
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen) {
   auto fact = WholeFact(alert, seen);

@@ -21,7 +21,7 @@ struct SeenEvent {
   std::string kind;
   std::string what;  // `main: tasks/17`
   Micros ago{};
-  std::string type = {};   // of the task; empty: not known, or there is none
+  std::string type = {};   // as in ShardEvent
   std::string shard = {};  // that has noted it
 };
 
@@ -39,7 +39,7 @@ struct Observation {
 };
 
 // How far an alert about events looks back: further than `every`, so that what has happened just after a
-// message is still seen when the next may be sent.
+// message is still seen when the next may be sent, and not less far than what it counts is told at once.
 Micros LookBack(const AlertConfig& alert);
 
 struct AlertFact {

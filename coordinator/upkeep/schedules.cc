@@ -21,7 +21,6 @@ constexpr Micros kAtOnce = std::chrono::milliseconds(10);
 // Where no document names a schedule, rows of those that it named before are looked for.
 constexpr Micros kLookForRows = std::chrono::seconds(10);
 constexpr int kStepsInALook = 100;
-constexpr Micros kBetweenSkips = std::chrono::minutes(1);
 constexpr const char* kInWork = "the last firing's task was in work";
 // A leader reads a new document within seconds. One that is newer for longer is of an ensemble that was set
 // up anew since, and begins to count again.
@@ -343,7 +342,7 @@ bool ShardSchedules::RaisesNumber(const ScheduleRow& row, const ScheduleDuty& du
 void ShardSchedules::Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step) {
   const Skips& skips = known_.at(row.name).skips;
   const std::string why = step.lapsed == 0 ? kInWork : WhyLapsed(row, step.to, last);
-  const bool waits = why == kInWork && skips.told && now_ - *skips.told < kBetweenSkips;
+  const bool waits = why == kInWork && skips.told && now_ - *skips.told < kBetweenSkipsTold;
   if (waits || step.lapsed + skips.untold == 0) return;
   step.earlier = skips.untold;
   step.why = why;

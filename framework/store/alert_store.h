@@ -32,7 +32,8 @@ struct ShardEvent {
   std::string kind;     // one of those above
   std::string actor;    // whose it is: an incarnation; may be empty
   std::string subject;  // a task, an incarnation; of a refused claim the first of its tasks
-  std::string type;     // of the task; empty: it has none, or an older version has noted it
+  std::string type;     // of the task; empty: it has none, or an older version has noted it. Of firings that
+                        // lapsed: how many, and why
   Micros ago{};         // by the database's clock
 };
 

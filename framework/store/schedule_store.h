@@ -58,9 +58,10 @@ struct ScheduleStepped {
 };
 
 // What the program writes into millrace_audit where firings lapse, as its action; the subject is the
-// schedule.
+// schedule, the detail `60: why`. Those that `overlap` leaves out are told once in a while.
 inline constexpr char kScheduleLapsed[] = "schedule_lapsed";
 inline constexpr char kScheduleRun[] = "schedule_run";
+inline constexpr Micros kBetweenSkipsTold = std::chrono::minutes(1);
 
 // One thread at a time; errors as in framework/store/store.h. NotFound: the shard's schema has no schedules
 // yet.

@@ -273,6 +273,25 @@ TEST(AlertFactTest, SchedulesThatAreLateAndFiringsThatLapsed) {
   EXPECT_FALSE(FactOf(Of(AlertKind::Schedule), seen).has_value());
 }
 
+// The audit is told of them once a minute.
+TEST(AlertFactTest, FiringsThatWereToldTogetherCountEach) {
+  Observation seen;
+  seen.late_schedules.emplace();
+  seen.events = std::vector<SeenEvent>{
+      {kScheduleLapsed, "main/sync", seconds(110), "60: the last firing's task was in work"},
+      {kScheduleLapsed, "main/sync", seconds(50), "60: the last firing's task was in work"}};
+  AlertConfig alert = Of(AlertKind::Schedule);
+  alert.more_than = 100;
+  EXPECT_TRUE(FactOf(alert, seen)->holds);
+  EXPECT_EQ(FactOf(alert, seen)->count, 120u);
+  EXPECT_THAT(FactOf(alert, seen)->parts, ElementsAre("main/sync: firings lapsed, 120 times"));
+  alert.more_than = 20;
+  alert.every = seconds(10);
+  EXPECT_TRUE(FactOf(alert, seen)->holds) << "the next are told a minute later";
+  EXPECT_EQ(FactOf(alert, seen)->count, 60u);
+  EXPECT_EQ(LookBack(alert), seconds(75));
+}
+
 TEST(AlertFactTest, CrashesAreNarrowedByTheirTypeAndAClaimOfTheDeadCountsAsRefused) {
   Observation seen;
   seen.events = std::vector<SeenEvent>{{kHandlerCrashed, "main/tasks/1", minutes(1), "mailer"},
