@@ -274,7 +274,8 @@ class PlanMaker {
       if (slice.owner != kNoHolder) wanted[slice.owner].push_back(std::move(slice.name));
     }
     // Whoever is there and gets nothing is told so, once nothing can be on its way to it.
-    const bool settled = quiet_ && decision_.moves.empty() && decision_.waiting == 0;
+    const bool known = state_.catalog.unread.empty() && !state_.catalog.others;
+    const bool settled = known && quiet_ && decision_.moves.empty() && decision_.waiting == 0;
     for (HolderIndex i = 0; i < holders_.size(); ++i) {
       const bool stands_by = settled && IsPresent(holders_[i].role);
       if (wanted[i].empty() && holders_[i].assigned == nullptr && !stands_by) continue;

@@ -236,6 +236,16 @@ TEST_F(PlanTest, AWorkerThatGetsNothingIsInThePlanOnceNothingCanBeOnItsWay) {
   EXPECT_THAT(Decide().wanted, SizeIs(65));
 }
 
+TEST_F(PlanTest, AWorkerIsNotToldThatItGetsNothingWhileAShardIsUnread) {
+  state_.catalog = {.tables = {}, .unread = {"main"}};
+  Join("w1");
+  EXPECT_THAT(Decide().wanted, IsEmpty());
+  state_.catalog = {.tables = {}, .unread = {}, .others = true};
+  EXPECT_THAT(Decide().wanted, IsEmpty());
+  state_.catalog = {};
+  EXPECT_THAT(Decide().wanted, SizeIs(1)) << "there is nothing at all";
+}
+
 TEST_F(PlanTest, LoadBalanceNumbersLimitAWorker) {
   Join("w1");
   Join("w2");
