@@ -74,6 +74,7 @@ Status AppendLines(const std::string& path, const std::string& lines) {
 
 bool Exports::Write(const std::string& type, const std::string& folder, std::span<const TaskRecord> tasks,
                     WallTime now) {
+  asked_.insert(type);
   std::string lines;
   for (const TaskRecord& task : tasks) lines += TaskLine(shard_, task) + "\n";
   const Status written =
@@ -93,6 +94,8 @@ bool Exports::Write(const std::string& type, const std::string& folder, std::spa
 void Exports::KeepTroubles(const std::set<std::string>& types) {
   std::erase_if(troubles_, [&](const auto& one) { return !types.contains(one.first); });
 }
+
+void Exports::EndWalk() { KeepTroubles(std::exchange(asked_, {})); }
 
 std::vector<std::string> Exports::Troubles() const {
   std::vector<std::string> troubles;

@@ -24,6 +24,8 @@ class Exports {
              WallTime now);
   // Types that are exported no longer have no trouble.
   void KeepTroubles(const std::set<std::string>& types);
+  // All tables were walked: nor have those of which nothing was to be written meanwhile.
+  void EndWalk();
   // One for each type whose tasks can't be written, and so stay; sorted by type.
   std::vector<std::string> Troubles() const;
 
@@ -31,6 +33,7 @@ class Exports {
   const std::string shard_;
   const std::string host_;
   std::map<std::string, std::string> troubles_;  // by type
+  std::set<std::string> asked_;                  // types, since the walk began
 };
 
 // Appends `lines` behind the last whole line of the file, which is made where it is missing, and waits for

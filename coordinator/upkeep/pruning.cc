@@ -79,6 +79,7 @@ bool Pruning::Go(const std::vector<TableName>& tables, const Config& config, Boo
   stage_ = 0;
   after_.clear();
   removed_ = 0;
+  exports_.EndWalk();
   std::erase_if(troubles_, [&](const auto& trouble) {
     return std::none_of(tables.begin(), tables.end(), [&](const TableName& table) {
       return trouble.first == kKeys || trouble.first == kIncarnations || trouble.first == table.text() ||

@@ -93,6 +93,17 @@ TEST_F(PruningTest, WhatCanNotBeExportedStaysAndNothingElseDoes) {
   EXPECT_THAT(pruning_.Troubles(), IsEmpty());
 }
 
+TEST_F(PruningTest, AnExportOfWhichNothingIsDueAnyMoreIsNoTrouble) {
+  config_.handlers["kept"].keep = Micros(0);
+  config_.handlers["kept"].export_to = "/nowhere/at/all";
+  Finish(Submit({.handler = "kept"}, 3));
+  clock_.Advance(hours(1));
+  EXPECT_FALSE(Walk());
+  config_.handlers["kept"].keep = hours(1'000);
+  EXPECT_TRUE(Walk());
+  EXPECT_THAT(pruning_.Troubles(), IsEmpty());
+}
+
 // A right that is missing, or a table that is damaged, is its own affair.
 TEST_F(PruningTest, ATableThatCanNotBePrunedKeepsNoOtherFromIt) {
   config_.handlers["noop"].keep = Micros(0);
