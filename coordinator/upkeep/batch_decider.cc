@@ -93,8 +93,18 @@ Result<NewTask> ParseCallback(const std::string& text, const std::string& key) {
 }
 
 BatchLook BatchDecider::Look(const StoresByShard& shards, bool at_once) {
-  BatchLook look;
   Follow(shards);
+  if (at_once) {
+    for (auto& [shard, desk] : desks_) desk.again = {};
+  }
+  BatchLook look = LookOnce(at_once);
+  look.unread = std::any_of(desks_.begin(), desks_.end(),
+                            [](const auto& desk) { return desk.second.again != BootTime(); });
+  return look;
+}
+
+BatchLook BatchDecider::LookOnce(bool at_once) {
+  BatchLook look;
   std::vector<Candidate> candidates = Closed();
   look.closed = candidates.size();
   (void)ReadSums(candidates);
@@ -147,6 +157,7 @@ BatchStore* BatchDecider::At(const std::string& shard) {
   const BootTime now = parts_.now();
   if (desk == desks_.end() || desk->second.again > now) return nullptr;
   desk->second.asked = now;
+  desk->second.again = {};
   return desk->second.batches.get();
 }
 
@@ -321,6 +332,7 @@ Result<bool> BatchDecider::Decide(const Candidate& candidate) {
   const bool again =
       !ended && (ended.error().code == ErrorCode::Conflict || ended.error().code == ErrorCode::Unknown);
   if (again) return ended;
+  if (!ended) NoteError(home, ended.error());
   if (!ended || !*ended) return false;
   LogInfo("a batch has ended", {{"shard", home},
                                 {"batch", name},

@@ -29,6 +29,7 @@ struct BatchLook {
   std::size_t ended = 0;    // by this look
   std::size_t pending = 0;  // with a callback, and soon to end: a row of it runs, or was announced but now
   bool cut = false;         // it was asked to stop, or has to look again at once
+  bool unread = false;      // a shard did not answer: what stands there is not known
 };
 
 // One thread.
@@ -41,7 +42,8 @@ class BatchDecider {
   };
   explicit BatchDecider(Parts parts) : parts_(std::move(parts)) {}
 
-  // `at_once`: also looks for rows of those whose counts say that it is too early for their end.
+  // `at_once`: also looks for rows of those whose counts say that it is too early for their end, and asks the
+  // shards that rest.
   BatchLook Look(const StoresByShard& shards, bool at_once);
 
  private:
@@ -69,10 +71,11 @@ class BatchDecider {
     std::shared_ptr<Store> store;
     std::unique_ptr<BatchStore> batches;
     BootTime asked{};       // for the last time
-    BootTime again{};       // away: not asked before
+    BootTime again{};       // away: it rests until then; none: it answered, or was not asked
     std::string told = {};  // why its batches can't be read
   };
 
+  BatchLook LookOnce(bool at_once);
   void Follow(const StoresByShard& shards);
   BatchStore* At(const std::string& shard);
   // The shard may be away by it.

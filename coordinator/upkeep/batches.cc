@@ -64,7 +64,7 @@ void Batches::Note(const BatchLook& look, Quiet when, bool wanted) {
   MutexLock lock(mutex_);
   if (wanted) looked_ = when.ended;
   any_ = any_ || look.closed > 0 || look.pending > 0;
-  if (look.ended > 0 || look.pending > 0 || look.cut) {
+  if (look.ended > 0 || look.pending > 0 || look.cut || look.unread) {
     quiet_.reset();
   } else if (wanted && (!quiet_ || quiet_->begun < idle_since_)) {
     quiet_ = when;

@@ -225,6 +225,24 @@ TEST_F(BatchDeciderTest, AShardThatHangsIsAskedSeldom) {
   EXPECT_EQ(calls, 2);
 }
 
+TEST_F(BatchDeciderTest, AWorkerThatIsToEndAsksAShardThatRestsAndKnowsThatItDidNotAnswer) {
+  Make("june", 1);
+  Add(*a_);
+  EndAll(*a_);
+  Close();
+  int calls = 0;
+  shards_["b"] = std::make_shared<HangingStore>(clock_, calls);
+  EXPECT_TRUE(Look().unread);
+  EXPECT_TRUE(Look(true).unread);
+  EXPECT_EQ(calls, 2) << "and once a look, whatever is wanted of it";
+  EXPECT_TRUE(Look().unread) << "it rests";
+  EXPECT_EQ(calls, 2);
+  shards_["b"] = b_;
+  const BatchLook answered = Look(true);
+  EXPECT_FALSE(answered.unread);
+  EXPECT_EQ(answered.ended, 1U);
+}
+
 TEST_F(BatchDeciderTest, ATableThatIsGoneHoldsUpItsBatchAlone) {
   Make("june", 1);
   ASSERT_TRUE(a_->OpenBatches()->Announce("june", {"a", "gone"}, 0));
@@ -372,6 +390,22 @@ TEST_F(BatchesTest, AWorkerWithNothingLeftToDoWaitsForAFanOutThatIsUnderWay) {
   ASSERT_TRUE(Eventually([&] {
     EXPECT_FALSE(batches_.MayEnd({since_, stopped})) << "its scanners have not looked since";
     return batches_.MayEnd(IdleNow());
+  }));
+}
+
+TEST_F(BatchesTest, AWorkerWithNothingLeftToDoWaitsForAShardThatDoesNotAnswer) {
+  int calls = 0;
+  shards_["b"] = std::make_shared<HangingStore>(clock_, calls);
+  Signal never;
+  for (int look = 0; look < 5; ++look) {
+    ASSERT_TRUE(batches_.Follow(shards_));
+    EXPECT_FALSE(batches_.MayEnd({since_, BootClock::now()}));
+    never.WaitFor(std::chrono::milliseconds(250));
+  }
+  shards_["b"] = b_;
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_TRUE(batches_.Follow(shards_));
+    return batches_.MayEnd({since_, BootClock::now()});
   }));
 }
 
