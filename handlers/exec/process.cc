@@ -95,7 +95,9 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 void Cut(std::string& text, const Kept& kept) {
   if (text.size() <= kept.last) return;
   const std::size_t from = text.size() - kept.last;
-  const std::size_t line = text.rfind('\n', from - 1) + 1;
+  std::size_t before = text.rfind("\n{", from - 1);
+  if (before == std::string::npos && !text.starts_with('{')) before = text.rfind('\n', from - 1);
+  const std::size_t line = before + 1;  // npos: the text's first
   if (from - line > kept.head) text.replace(line + kept.head, from - line - kept.head, "…");
   text.erase(0, line);
 }

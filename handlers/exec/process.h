@@ -30,10 +30,11 @@ struct ProgramEnd {
   std::string errors;    // kKeptErrors of standard error
 };
 
-// What is kept of a stream; a `…` stands for what a line has lost.
+// What is kept of a stream; a `…` stands for what is lost between the two. The head is that of the last line
+// that begins with `{`, up to where the last bytes begin; where there is none, of the line in which they do.
 struct Kept {
   std::size_t last;  // bytes of it
-  std::size_t head;  // and the first ones of the line in which these begin
+  std::size_t head;  // bytes
 };
 inline constexpr Kept kKeptOutput{64 * 1024, 4 * 1024};
 inline constexpr Kept kKeptErrors{3584, 0};  // what is told in front of it finds room in 4 KiB, too

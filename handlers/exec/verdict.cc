@@ -1,7 +1,9 @@
 #include "verdict.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 namespace exec_handler {
 namespace {
@@ -21,7 +23,7 @@ std::string Trimmed(std::string_view text) {
 
 std::string LastLine(const std::string& text) { return Trimmed(text.substr(text.rfind('\n') + 1)); }
 
-bool IsJson(const std::string& text) {
+bool IsJson(std::string_view text) {
   try {
     Json::Parse(text);
     return true;
@@ -30,20 +32,65 @@ bool IsJson(const std::string& text) {
   }
 }
 
-// The object that the text, which is trimmed, ends with: in its last line, or begun by an earlier one that is
-// no object by itself. Also one that is broken, where it speaks of an outcome; empty where there is none.
-std::string LastObject(const std::string& text) {
-  std::string broken;
-  std::size_t begin = text.size() + 1;
-  do {
-    begin = text.rfind('\n', begin - 2) + 1;
-    if (text[text.find_first_not_of(" \t", begin)] != '{') continue;
-    std::string object = text.substr(begin);
-    if (IsJson(object)) return object;
-    if (IsJson(object.substr(0, object.find('\n')))) break;
-    broken = std::move(object);
-  } while (begin > 1 && text.ends_with('}'));
-  return broken.find("outcome") == std::string::npos ? "" : broken;
+// From the bracket that begins the text to the one that closes it; empty where there are none. Bounded in
+// depth, so that an output of which each line begins one is not read as often as it has lines.
+std::string_view Bracketed(std::string_view text) {
+  constexpr int kDeepest = 64;  // as Json reads
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') quoted = !quoted;
+    if (c == '\\') ++at;
+    if (quoted && c != '\n') continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (quoted || depth > kDeepest) return {};
+    if (depth <= 0) return text.substr(0, at == 0 ? 0 : at + 1);
+  }
+  return {};
+}
+
+// The JSON object or list that the text begins with, and that ends with a line; empty where there is none.
+std::string_view Whole(std::string_view text) {
+  const std::string_view value = Bracketed(text);
+  const std::size_t next = text.find_first_not_of(" \t\r", value.size());
+  const bool ends_line = next == std::string_view::npos || text[next] == '\n';
+  return !value.empty() && ends_line && IsJson(value) ? value : std::string_view();
+}
+
+bool NamesOutcome(std::string_view line) {
+  return line.find("\"outcome\"") != std::string_view::npos ||
+         line.find("'outcome'") != std::string_view::npos;
+}
+
+// One that closes more than it opens ends what began before it.
+bool StandsAlone(std::string_view line) {
+  return std::ranges::count(line, '}') <= std::ranges::count(line, '{');
+}
+
+// What the text, which is trimmed, ends with: a JSON object or list, or a statement that is broken; empty
+// where it is neither.
+std::string_view Statement(std::string_view text) {
+  std::string_view broken;
+  std::string_view line;
+  bool names = false;
+  for (std::string_view rest = text; !rest.empty();) {
+    rest.remove_prefix(rest.find_first_not_of(" \t\r\n"));
+    const std::string_view whole = Whole(rest);
+    if (whole.size() == rest.size()) return whole;
+    line = rest.substr(0, rest.find('\n', whole.size()));
+    const bool last = line.size() == rest.size();
+    if (whole.empty()) {
+      if (line.starts_with('{') && (!names || (last && StandsAlone(line)))) {
+        broken = rest;
+        names = false;
+      }
+      names = names || (!broken.empty() && NamesOutcome(line));
+    }
+    rest.remove_prefix(line.size());
+  }
+  return names && (text.ends_with('}') || line.starts_with('{')) ? broken : std::string_view();
 }
 
 Outcome WithDelay(Outcome outcome, const Json& said) {
@@ -67,11 +114,11 @@ Outcome OutcomeOf(const Json& said) {
 
 // None where the text is a result like any other.
 std::optional<Outcome> Stated(const std::string& text) {
-  const std::string object = text.empty() ? "" : LastObject(text);
-  if (object.empty()) return std::nullopt;
+  const std::string_view statement = Statement(text);
+  if (statement.empty()) return std::nullopt;
   try {
-    const Json said = Json::Parse(object);
-    if (!said.Find("outcome")) return std::nullopt;
+    const Json said = Json::Parse(statement);
+    if (!said.IsObject() || !said.Find("outcome")) return std::nullopt;
     return OutcomeOf(said);
   } catch (const millrace::BadInput& error) {
     return millrace::Retry(std::string("what the program says of its outcome is not usable: ") + error.what())

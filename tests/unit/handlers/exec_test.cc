@@ -105,7 +105,12 @@ TEST_F(ExecTest, AnOutcomeThatCannotBeReadIsNoSuccess) {
         "{\"outcome\":\"fail\",\"text\":\"a\ttab\"}", R"x({"outcome":"fail","text":"\ud83d"})x",
         "{\"outcome\":\"fail\",\"text\":\"line 1\nline 2\"}", "{\"outcome\":\"fail\",\"text\":\"cut",
         "{\"outcome\":\"fail\",\"text\":\"500\n{\"message\":\"boom\"}\"}", "{\"outcome\":\"fail\",\n}",
-        R"x({'outcome': 'fail'})x"}) {
+        "{\"outcome\":\"fail\",\"text\":\"500\n{\"message\":\"boom\"}\n\"}",
+        "{\"outcome\":\"fail\",\"text\":\"500\n[1]\n\"}",
+        "{\"outcome\":\"fail\",\"text\":\"a \"quote\"\",\"items\":[\n{\"line\":3}\n]}",
+        "{\n\"items\":[\n{\"line\":3}\n],\n\"text\":\"a \"quote\"\",\"outcome\":\"fail\"}",
+        "{\"outcome\":\"fail\",\"text\":\"Unexpected token }\n  at {\"}",
+        R"x({"outcome":"fail","text":"a "}" b"})x", R"x({'outcome': 'fail'})x"}) {
     const Outcome outcome = RunScript("cat <<'EOF'\n" + std::string(broken) + "\nEOF");
     EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << broken;
     EXPECT_EQ(outcome.error_class, "bad_outcome") << broken;
@@ -119,6 +124,53 @@ TEST_F(ExecTest, AnOutcomeMayStandOnSeveralLines) {
       "  \"seen\": [\n    {\n      \"outcome\": 1\n    }\n  ]\n}'");
   EXPECT_EQ(outcome.kind, OutcomeKind::Fail);
   EXPECT_EQ(outcome.error_class, "gone");
+}
+
+TEST_F(ExecTest, AnObjectWithinAnOutcomeIsNotItsEnd) {
+  for (const char* nested :
+       {"{\n  \"outcome\": \"fail\",\n  \"items\": [\n    {\"line\": 3}\n  ]\n}",
+        "{\"outcome\":\"fail\",\"errors\":[\n{\"line\":3}\n]}",
+        "{\"outcome\":\"fail\",\"errors\":[\n{\"line\":3},\n{\"outcome\":\"done\"}\n]}\n"}) {
+    const Outcome outcome = RunScript("cat <<'EOF'\n" + std::string(nested) + "\nEOF");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Fail) << nested << ": " << outcome.text;
+  }
+}
+
+// Its effects would be repeated.
+TEST_F(ExecTest, ASuccessIsNotRunAgainForWhatStandsBeforeItsEnd) {
+  for (const char* output :
+       {"{\n  \"step\": \"load\", \"outcome\": \"3 of 3\"\n}\ncopied set {a, b}", "{outcome=OK, id=7}",
+        "{\"outcome\":\"of a step\"}\n{\"rows\":3}", "{'step': 'load', 'outcome': 'ok'}\n{'rows': 3}",
+        "{\n  a\n}\n{\"step\":\"load\",\"outcome\":\"3 of 3\"}\ncopied set {a, b}",
+        "[{\"outcome\":\"ok\"},\n {\"outcome\":\"ok\"}]\ncopied set {a, b}",
+        "[\n  {\"outcome\":\"ok\"}\n]"}) {
+    const Outcome outcome = RunScript("cat <<'EOF'\n" + std::string(output) + "\nEOF");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Done) << output << ": " << outcome.text;
+  }
+}
+
+TEST_F(ExecTest, ALongOutcomeOverSeveralLinesIsNoSuccess) {
+  const std::string begin = "echo '{\"event\":\"begun\"}'; printf '{\\n  \"outcome\": \"fail\",\\n  ";
+  const std::string rows = "yes '    12345,' | head -c 300000; ";
+  EXPECT_EQ(RunScript(begin + "\"rows\": [\\n'; " + rows + "printf '    1\\n  ]\\n}\\n'").error_class,
+            "bad_outcome");
+  EXPECT_EQ(RunScript("printf '{\\n  \"rows\": [\\n'; " + rows +
+                      "printf '    1\\n  ],\\n  \"outcome\": \"fail\"\\n}\\n'")
+                .error_class,
+            "bad_outcome");
+  EXPECT_EQ(
+      RunScript(begin + "\"text\": \"'; head -c 300000 /dev/zero | tr '\\0' x; printf '\"\\n}\\n'").kind,
+      OutcomeKind::Fail);
+  EXPECT_EQ(RunScript("printf '{\\n  \"rows\": [\\n'; " + rows + "printf '    1\\n  ]\\n}\\n'").kind,
+            OutcomeKind::Done);
+}
+
+TEST_F(ExecTest, WhatBeginsManyObjectsHoldsNobodyUp) {
+  for (const char* line : {"{", "{\"a\":", "{\"outcome\":", "{a}", "{\"a\":[{},\n{}"}) {
+    const auto before = std::chrono::steady_clock::now();
+    RunScript("yes '" + std::string(line) + "' | head -c 65000; echo; echo '}'");
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2)) << line;
+  }
 }
 
 TEST_F(ExecTest, WhatStatesNoOutcomeIsAResult) {
