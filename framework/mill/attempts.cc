@@ -368,12 +368,14 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
     Count(*attempt, *settlement);
     if (settlement->to != Settlement::To::Waiting || settlement->started) continue;
     MutexLock lock(mutex_);
-    ++given_back_[attempt->task.handler];
+    GoneBack& back = given_back_[attempt->task.handler];
+    ++back.rows;
+    back.due = std::max(back.due, parts_.clock.Now() + settlement->delay.value_or(Micros(0)));
   }
   if (in_flight_.Leave(keys)) RoomAgain();
 }
 
-std::map<std::string, std::size_t> Attempts::TakeGivenBack() {
+std::map<std::string, Attempts::GoneBack> Attempts::TakeGivenBack() {
   MutexLock lock(mutex_);
   return std::exchange(given_back_, {});
 }

@@ -159,8 +159,12 @@ class Attempts final : public AttemptHost {
   void Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lease>& life);
   // What was written of them is known.
   void Known(std::span<const SettledAttempt> settled);
-  // How many of each type have gone back to wait, and had not started, since this was asked last.
-  std::map<std::string, std::size_t> TakeGivenBack();
+  struct GoneBack {
+    std::size_t rows = 0;
+    BootTime due{};  // all of them are by then
+  };
+  // What has gone back to wait, and had not started, since this was asked last; by type.
+  std::map<std::string, GoneBack> TakeGivenBack();
   // It is not settled, and never will be: the mill has ended.
   void Dropped(Attempt& attempt);
 
@@ -233,7 +237,7 @@ class Attempts final : public AttemptHost {
   mutable Mutex mutex_;
   std::vector<AttemptPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
   std::map<TaskKey, TaskProgress> progress_ MILLRACE_GUARDED_BY(mutex_);
-  std::map<std::string, std::size_t> given_back_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, GoneBack> given_back_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

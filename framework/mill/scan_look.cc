@@ -79,7 +79,8 @@ Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
   if (!part_.IsFirst()) co_return;
   rounds_.Follow(parts_.engine.Scans());
   if (!rounds_.Any()) co_return;
-  for (const auto& [type, rows] : parts_.attempts.TakeGivenBack()) rounds_.GivenBack(type, rows);
+  for (const auto& [type, back] : parts_.attempts.TakeGivenBack())
+    rounds_.GivenBack(type, back.rows, back.due);
   const std::vector<TableName> tables = rounds_.Wanted(now, slices);
   ScanRounds::Greatest greatest;
   if (!tables.empty()) {

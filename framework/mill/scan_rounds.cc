@@ -50,7 +50,9 @@ bool ScanRounds::IsDue(const Round& round, BootTime now) {
 BootTime ScanRounds::Next() const {
   BootTime first = BootTime::max();
   for (const auto& [handler, round] : rounds_) {
-    if (!round.covered || (round.open && round.left)) continue;
+    if (!round.covered) continue;
+    if (round.returns) first = std::min(first, *round.returns);
+    if (round.open && round.left) continue;
     if (const auto next = NextOf(round)) first = std::min(first, *next);
   }
   return first;
@@ -72,7 +74,9 @@ std::vector<TableName> ScanRounds::Wanted(BootTime now, const std::vector<TableS
 void ScanRounds::Look(BootTime now, const Shown& shown) {
   for (auto& [handler, round] : rounds_) {
     round.covered = CoversType(shown.slices, handler) && shown.runs(handler);
-    round.rewinds = std::exchange(round.again, false);
+    const bool returned = round.returns && *round.returns <= now;
+    if (returned) round.returns.reset();
+    round.rewinds = std::exchange(round.again, false) || returned;
     if (round.rewinds) round.gone.clear();
     See(handler, round, shown);
     NoteEnd(handler, round, now, shown.in_hand);
@@ -98,17 +102,18 @@ void ScanRounds::Begin(Round& round, BootTime now, const Shown& shown) {
 void ScanRounds::See(const std::string& handler, Round& round, const Shown& shown) {
   round.left = false;
   if (!round.open || !shown.runs(handler)) return;
-  bool paused = false;
+  bool later = false;
   if (LeftOf(round) > 0) {
+    later = round.returns.has_value();
     round.left = shown.waits(handler);
     for (const DueGroup& group : shown.map.groups) {
       if (group.handler != handler || group.first_run_at > shown.map.now) continue;
       if (round.gone.contains(UrgencyGroupOf(group))) continue;
-      (shown.paused(group) ? paused : round.left) = true;
+      (shown.paused(group) ? later : round.left) = true;
     }
   }
   if (round.left) round.ended.reset();
-  round.open = round.left || paused;
+  round.open = round.left || later;
 }
 
 void ScanRounds::NoteEnd(const std::string& handler, Round& round, BootTime now, const Asks& in_hand) {
@@ -172,12 +177,13 @@ void ScanRounds::Claimed(const std::string& handler, std::size_t rows) {
   round.open = round.left = false;
 }
 
-void ScanRounds::GivenBack(const std::string& handler, std::size_t rows) {
+void ScanRounds::GivenBack(const std::string& handler, std::size_t rows, BootTime due) {
   const auto found = rounds_.find(handler);
   if (found == rounds_.end() || !found->second.begun) return;
   Round& round = found->second;
   round.claimed -= std::min(round.claimed, rows);
   round.open = round.again = true;
+  round.returns = std::max(round.returns.value_or(due), due);
 }
 
 void ScanRounds::Again() {

@@ -78,8 +78,9 @@ class ScanRounds {
   // there may be more behind it.
   void Read(const DueGroup& group, WallTime last, bool any, bool more);
   void Claimed(const std::string& handler, std::size_t rows);
-  // So many of those went back before they started: the newest round, which they count to, takes them yet.
-  void GivenBack(const std::string& handler, std::size_t rows);
+  // So many of those went back before they started, all due again at `due`: the newest round, which they
+  // count to, takes them yet.
+  void GivenBack(const std::string& handler, std::size_t rows, BootTime due);
   // What was found may not have been claimed: open rounds go through their groups again, with what is left to
   // them.
   void Again();
@@ -92,10 +93,11 @@ class ScanRounds {
     bool begun = false;    // there was one
     bool covered = false;  // the last look found slices of its own with this type, which it can run
     bool open = false;
-    bool left = false;     // open, and there is something that may be claimed now
-    bool rewinds = false;  // its groups start from their beginning with this look
-    bool again = false;    // and with the next one
-    BootTime anchor{};     // of the rhythm `every`
+    bool left = false;                     // open, and there is something that may be claimed now
+    bool rewinds = false;                  // its groups start from their beginning with this look
+    bool again = false;                    // and with the next one
+    std::optional<BootTime> returns = {};  // all that went back is due by then
+    BootTime anchor{};                     // of the rhythm `every`
     BootTime began{};
     std::optional<BootTime> ended = {};  // all that it has claimed
     ScanScope scope = ScanScope::Created;

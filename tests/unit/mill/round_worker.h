@@ -250,8 +250,8 @@ class TimedRunner final : public Runner {
   }
 
   // All that it has taken, before it starts.
-  void GiveAllBack() {
-    for (const auto& [ends, attempt] : std::exchange(running_, {})) GiveBack(attempt);
+  void GiveAllBack(std::optional<Micros> delay = std::nullopt) {
+    for (const auto& [ends, attempt] : std::exchange(running_, {})) GiveBack(attempt, "", delay);
   }
 
   // Of what it has taken and not ended, as MemoryBudget counts.

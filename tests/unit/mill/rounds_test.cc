@@ -278,6 +278,23 @@ TEST_F(RoundsTest, WhatGoesBackBeforeItStartsIsTakenInTheSameRound) {
   }
 }
 
+TEST_F(RoundsTest, WhatGoesBackToBeDueALittleLaterIsTakenInTheSameRoundToo) {
+  for (const std::uint32_t max_rows : {0U, 200U}) {
+    NewStore({});
+    Submit(200);
+    RoundWorker& worker = Start(After(minutes(10), max_rows));
+    worker.runner.takes = seconds(1);
+    Go(milliseconds(500));
+    ASSERT_EQ(Waiting(), 0);
+    worker.runner.GiveAllBack(seconds(1));
+    Go(milliseconds(500));
+    ASSERT_EQ(Waiting(), 200);
+    Submit(10);
+    Go(seconds(10));
+    EXPECT_EQ(Waiting(), 10) << "and nothing that came after its beginning";
+  }
+}
+
 TEST_F(RoundsTest, APausedSliceHoldsUpNoRoundOfTheOthers) {
   Submit(100);
   store_->Run("UPDATE tasks SET slice=CASE WHEN id<=50 THEN 1 ELSE 2 END");
