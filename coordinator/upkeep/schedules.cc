@@ -46,28 +46,9 @@ const char* WhyLapsed(const ScheduleRow& row, const ScheduleState& to, const Las
 
 }  // namespace
 
-ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, WallTime time,
-                     const TableName& table) {
-  if (!schedule.from_query.empty()) {
-    return FanOut{.schedule = name,
-                  .firing = time,
-                  .handler = schedule.handler,
-                  .table = table,
-                  .query = schedule.from_query,
-                  .key = schedule.key->text(),
-                  .zone = schedule.rule.timing.zone.name()};
-  }
-  NewTask task;
-  task.handler = schedule.handler;
-  task.params = schedule.params;
-  task.biz_key = FiringKey(name, time);
-  return task;
-}
-
 Micros ShardSchedules::Look(const ScheduleDuty& duty, BootTime now) {
   now_ = now;
-  if (duty.config != config_) tables_.clear();
-  config_ = duty.config;
+  firings_.Follow(duty.config);
   found_.clear();
   look_at_.reset();
   raised_ = 0;
@@ -112,7 +93,6 @@ void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
     const auto before = known_.find(name);
     const bool same = before != known_.end() && before->second.row == number;
     known[name] = same ? before->second : Known{number, BootClock::now()};
-    if (before != known_.end()) known[name].skips = before->second.skips;
   };
   std::map<std::string, Unnumbered> unnumbered;
   for (const auto& [name, schedule] : duty.config->schedules) {
@@ -125,6 +105,7 @@ void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
     stands.since = now;
   }
   known_ = std::move(known);
+  std::erase_if(skips_, [&](const auto& skips) { return !known_.contains(skips.first); });
   unnumbered_ = std::move(unnumbered);
   board_.Keep(shard_, reading_);
 }
@@ -303,35 +284,6 @@ Result<LastTask> ShardSchedules::LastThatCounts(const ScheduleRow& row, const Sc
   return counts ? LastOf(row, rule) : LastTask();
 }
 
-Result<ScheduledFiring> ShardSchedules::FiringOf(const std::string& name, const ScheduleConfig& schedule,
-                                                 WallTime time) {
-  const auto known = [&](const TableName& table) {
-    return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
-  };
-  if (tables_.empty() || (schedule.table && !known(*schedule.table))) {
-    BOOST_OUTCOME_TRYV(ReadTables());
-  }
-  if (tables_.empty()) return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no task table");
-  const TableName table = schedule.table.value_or(tables_.front());
-  if (known(table)) return ScheduledFiring{time, table, WorkOf(name, schedule, time, table)};
-  return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no table " + std::string(table.text()));
-}
-
-// Those that are served: the configuration may name some of those that are there.
-Status ShardSchedules::ReadTables() {
-  BOOST_OUTCOME_TRY(infos, schema_->Tables());
-  const auto shard = config_->shards.find(shard_);
-  const auto served = shard == config_->shards.end() ? std::vector<TableName>() : shard->second.tables;
-  tables_.clear();
-  for (const TableInfo& info : infos) {
-    const bool is_served =
-        served.empty() || std::find(served.begin(), served.end(), info.table) != served.end();
-    if (is_served) tables_.push_back(info.table);
-  }
-  std::sort(tables_.begin(), tables_.end());
-  return {};
-}
-
 // Each is a statement: a part of them in one look.
 bool ShardSchedules::RaisesNumber(const ScheduleRow& row, const ScheduleDuty& duty) {
   if (duty.role != Role::Keeps || row.config >= duty.number) return false;
@@ -339,22 +291,38 @@ bool ShardSchedules::RaisesNumber(const ScheduleRow& row, const ScheduleDuty& du
   return raised_ <= kStepsInALook;
 }
 
-void ShardSchedules::Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step) {
-  const Skips& skips = known_.at(row.name).skips;
-  const std::string why = step.lapsed == 0 ? kInWork : WhyLapsed(row, step.to, last);
-  const bool waits = why == kInWork && skips.told && now_ - *skips.told < kBetweenSkipsTold;
-  if (waits || step.lapsed + skips.untold == 0) return;
-  step.earlier = skips.untold;
-  step.why = why;
+// What the step is to tell the audit; returns what overlap has left out and is told of later.
+ShardSchedules::Skips ShardSchedules::Explain(const ScheduleRow& row, const LastTask& last,
+                                              ScheduleStep& step) const {
+  const auto found = skips_.find(row.name);
+  Skips skips = found == skips_.end() ? Skips() : found->second;
+  const std::string why = step.lapsed > 0 ? WhyLapsed(row, step.to, last) : kInWork;
+  if (why == kInWork) {
+    skips.untold += step.lapsed;
+  } else {
+    step.told.push_back({step.lapsed, why});
+  }
+  const bool waits = skips.told && now_ - *skips.told < kBetweenSkipsTold;
+  if (waits || skips.untold == 0) return skips;
+  step.told.push_back({skips.untold, kInWork});
+  return {.told = now_};
 }
 
-void ShardSchedules::NoteLapsed(const std::string& name, const ScheduleStep& step) {
-  Skips& skips = known_.at(name).skips;
-  skips.untold += step.lapsed;
-  if (step.why.empty()) return;
-  LogWarning("firings of a schedule lapsed",
-             {{"schedule", name}, {"firings", skips.untold}, {"why", step.why}});
-  skips = {.told = now_};
+void ShardSchedules::NoteLapsed(const std::string& name, const ScheduleStep& step, const Skips& skips) {
+  skips_[name] = skips;
+  for (const Lapse& lapse : step.told)
+    LogWarning("firings of a schedule lapsed",
+               {{"schedule", name}, {"firings", lapse.firings}, {"why", lapse.why}});
+}
+
+// That the row stands still is no reason to tell it later.
+Status ShardSchedules::TellSkips(const ScheduleRow& row) {
+  ScheduleStep step;
+  const Skips skips = Explain(row, {}, step);
+  if (step.told.empty()) return {};
+  BOOST_OUTCOME_TRYV(store_->NoteLapsed(row.name, step.told));
+  NoteLapsed(row.name, step, skips);
+  return {};
 }
 
 Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty) {
@@ -362,20 +330,20 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
     BOOST_OUTCOME_TRY(last, LastThatCounts(row, schedule.rule));
     const FiringStep decided = Decide(schedule.rule, row.state, last, rows_.now);
     if (!decided.fire && decided.look_at) LookAt(*decided.look_at);
-    if (!decided.moved && !RaisesNumber(row, duty)) return {};
+    if (!decided.moved && !RaisesNumber(row, duty)) return TellSkips(row);
     ScheduleStep step{
         .to = decided.moved.value_or(row.state), .lapsed = decided.lapsed, .config = duty.number};
     if (decided.fire) {
-      BOOST_OUTCOME_TRY(firing, FiringOf(row.name, schedule, *decided.fire));
+      BOOST_OUTCOME_TRY(firing, firings_.Of(row.name, schedule, *decided.fire));
       step.firing = std::move(firing);
     }
-    Explain(row, last, step);
+    const Skips skips = Explain(row, last, step);
     const auto stepped = store_->Step(row, step);
     const bool overtaken = stepped ? !stepped->moved : stepped.error().code == ErrorCode::Conflict;
     again_ = again_ || overtaken;
     if (overtaken) return {};
     if (!stepped) return Fail(stepped.error());
-    NoteLapsed(row.name, step);
+    NoteLapsed(row.name, step, skips);
     if (duty.number == 0) unnumbered_[row.name].served = Mark{step.to.rhythm, step.to.paused};
     row.state = step.to;
     row.config = duty.number;

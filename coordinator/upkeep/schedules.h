@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/upkeep/schedule_firings.h"
 #include "coordinator/upkeep/schedule_place.h"
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
@@ -23,10 +24,6 @@
 #include "framework/threads/thread.h"
 
 namespace millrace::engine {
-
-// What a firing of the schedule inserts: a task with its key, or a fan-out.
-ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, WallTime time,
-                     const TableName& table);
 
 // What a process does for schedules now.
 struct ScheduleDuty {
@@ -70,7 +67,7 @@ class ShardSchedules {
   ShardSchedules(std::string shard, std::unique_ptr<SchemaStore> schema, std::unique_ptr<ScheduleStore> store,
                  std::unique_ptr<IncarnationStore> lives, ScheduleBoard& board)
       : shard_(std::move(shard)),
-        schema_(std::move(schema)),
+        firings_(shard_, std::move(schema)),
         store_(std::move(store)),
         lives_(std::move(lives)),
         board_(board) {}
@@ -93,7 +90,6 @@ class ShardSchedules {
     BootTime since{};
     bool confirmed = false;
     std::optional<TaskKey> ended = {};  // the last task, where it was found to have ended
-    Skips skips = {};
   };
   // A rule, as far as a row shows it.
   struct Mark {
@@ -124,12 +120,12 @@ class ShardSchedules {
   Status Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
   // Of a row that stands as the document says: a stand-in that knows an older one must leave it alone.
   bool RaisesNumber(const ScheduleRow& row, const ScheduleDuty& duty);
-  void Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step);
-  void NoteLapsed(const std::string& name, const ScheduleStep& step);
+  Skips Explain(const ScheduleRow& row, const LastTask& last, ScheduleStep& step) const;
+  // The step was carried out.
+  void NoteLapsed(const std::string& name, const ScheduleStep& step, const Skips& skips);
+  Status TellSkips(const ScheduleRow& row);
   Result<LastTask> LastOf(const ScheduleRow& row, const ScheduleRule& rule);
   Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
-  Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
-  Status ReadTables();
   // Where there is no number: another process, which has another rule, serves it.
   bool IsAnothers(const ScheduleRow& row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
   // Nobody but this process is registered in the shard, as of ten seconds ago at most.
@@ -144,17 +140,16 @@ class ShardSchedules {
   void Tell();
 
   const std::string shard_;
-  const std::unique_ptr<SchemaStore> schema_;
+  ScheduleFirings firings_;
   const std::unique_ptr<ScheduleStore> store_;
   const std::unique_ptr<IncarnationStore> lives_;
   ScheduleBoard& board_;
   std::map<std::string, Known> known_;
+  std::map<std::string, Skips> skips_;  // by schedule; kept where the shard is away for a while
   std::map<std::string, Unnumbered> unnumbered_;
   std::optional<BootTime> lives_read_;
   bool alone_ = false;                   // by what was read then
   std::optional<BootTime> newer_since_;  // rows of a newer document than this process's
-  std::shared_ptr<const Config> config_;
-  std::vector<TableName> tables_;  // of the shard, where they are known; sorted
   std::vector<std::string> troubles_;
   std::set<std::string> told_;
   // Of the look at hand.

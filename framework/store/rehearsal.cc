@@ -146,7 +146,7 @@ Status RehearsalWalk::Schedules() {
   BOOST_OUTCOME_TRYV(schedules.Rows());
   BOOST_OUTCOME_TRYV(schedules.Make(row));
   const ScheduledFiring firing{once, table_, NewTask{.handler = "a", .biz_key = "schedule/" + name}};
-  ScheduleStep step{.to = row.state, .firing = firing, .lapsed = 1, .why = "rehearsed"};
+  ScheduleStep step{.to = row.state, .firing = firing, .lapsed = 1, .told = {{1, "rehearsed"}}};
   step.to.next.reset();
   step.to.last = once;
   BOOST_OUTCOME_TRY(stepped, schedules.Step(row, step));

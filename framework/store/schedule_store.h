@@ -41,14 +41,19 @@ struct ScheduledFiring {
   ScheduledWork work;  // a task with its key; or a fan-out, of this firing and table
 };
 
+// Firings that never will be, for one reason.
+struct Lapse {
+  std::size_t firings = 0;
+  std::string why;
+};
+
 // One step of a schedule, as Decide (framework/schedule/firing.h) says it.
 struct ScheduleStep {
   ScheduleState to;
   std::optional<ScheduledFiring> firing;
   std::size_t lapsed = 0;
-  std::string why;           // for the audit, which is told of what lapsed; empty: it is not, yet
-  std::size_t earlier = 0;   // lapsed in steps before, of which it was not told
-  std::uint64_t config = 0;  // the number of the document that says so; 0: nobody counts
+  std::vector<Lapse> told = {};  // for the audit: what lapsed in this step, or in steps before
+  std::uint64_t config = 0;      // the number of the document that says so; 0: nobody counts
 };
 
 struct ScheduleStepped {
@@ -79,6 +84,8 @@ class ScheduleStore {
   // In one transaction: the row, if it is as `seen`, and what fires with it. After Unknown the row is read
   // again.
   virtual Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) = 0;
+  // For the audit alone: what lapsed in steps before.
+  virtual Status NoteLapsed(const std::string& name, const std::vector<Lapse>& told) = 0;
   // The row goes to another shard, or stays after all (`to` is empty). True: it was as `seen`.
   virtual Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) = 0;
   // True: it was as `seen`, and is gone.

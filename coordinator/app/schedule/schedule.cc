@@ -4,7 +4,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command/command.h"
 #include "coordinator/app/schedule/schedule_book.h"
-#include "coordinator/upkeep/schedules.h"
+#include "coordinator/upkeep/schedule_firings.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {

@@ -45,6 +45,7 @@ class SqlScheduleStore final : public ScheduleStore {
   Result<LastTask> Last(const ScheduleRow& row) override;
   Result<bool> Make(const ScheduleRow& row) override;
   Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) override;
+  Status NoteLapsed(const std::string& name, const std::vector<Lapse>& told) override;
   Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) override;
   Result<bool> Remove(const ScheduleRow& seen) override;
   Result<TaskKey> RunNow(const std::string& name, const ScheduledFiring& firing,
@@ -159,13 +160,16 @@ Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const Sc
   if (step.firing) {
     BOOST_OUTCOME_TRYV(Insert(seen.name, *step.firing, stepped));
   }
-  if (!step.why.empty()) {
-    const std::string detail = std::to_string(step.lapsed + step.earlier) + ": " + step.why;
-    BOOST_OUTCOME_TRYV(NoteEvents(db_, kScheduleLapsed, "", {{seen.name, detail}}));
-  }
+  BOOST_OUTCOME_TRYV(NoteLapsed(seen.name, step.told));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   stepped.moved = true;
   return stepped;
+}
+
+Status SqlScheduleStore::NoteLapsed(const std::string& name, const std::vector<Lapse>& told) {
+  std::vector<EventSubject> events;
+  for (const Lapse& lapse : told) events.push_back({name, std::to_string(lapse.firings) + ": " + lapse.why});
+  return NoteEvents(db_, kScheduleLapsed, "", events);
 }
 
 Status SqlScheduleStore::Insert(const std::string& name, const ScheduledFiring& firing,

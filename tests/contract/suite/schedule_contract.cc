@@ -193,7 +193,7 @@ TEST_P(StoreContract, LapsedFiringsAreCountedAndStandInTheAudit) {
   ScheduleStep step = Firing(seen);
   step.firing.reset();
   step.lapsed = 12;
-  step.why = "the schedule was paused";
+  step.told = {{12, "the schedule was paused"}};
   ASSERT_TRUE(schedules->Step(seen, step)->moved);
   EXPECT_EQ(OnlyRow(*schedules).lapsed, 12U);
   EXPECT_EQ(OnlyRow(*schedules).fired, 0U);
@@ -246,11 +246,18 @@ TEST_P(SqlStoreContract, WhatLapsedAndWhatWasRunByHandStandsInTheAudit) {
   const ScheduleRow seen = OnlyRow(*schedules);
   ScheduleStep step = Firing(seen);
   step.lapsed = 12;
-  step.why = "nobody was there in time";
+  step.told = {{3, "the last firing's task was in work"}, {12, "nobody was there in time"}};
   ASSERT_TRUE(schedules->Step(seen, step)->moved);
-  EXPECT_EQ(
-      *sql().Ask("SELECT detail FROM millrace_audit WHERE action='schedule_lapsed' AND subject='nightly'"),
-      "12: nobody was there in time");
+  ASSERT_TRUE(schedules->NoteLapsed("nightly", {{4, "the last firing's task was in work"}}));
+  const auto lapsed = [&](const std::string& why) {
+    return *sql().Ask(
+        "SELECT detail FROM millrace_audit WHERE action='schedule_lapsed' AND subject='nightly' AND detail "
+        "LIKE '" +
+        why + "'");
+  };
+  EXPECT_EQ(lapsed("%nobody%"), "12: nobody was there in time");
+  EXPECT_EQ(lapsed("3%"), "3: the last firing's task was in work");
+  EXPECT_EQ(lapsed("4%"), "4: the last firing's task was in work");
   NewTask task;
   task.handler = "noop";
   const auto run = schedules->RunNow("nightly", {Now(), "tasks", task}, "ann");

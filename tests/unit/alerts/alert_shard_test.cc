@@ -153,7 +153,7 @@ TEST_F(AlertShardTest, ASchedulesLatenessIsSeenUntilSomebodyHasLookedAtIt) {
             (std::map<std::string, Micros>{{"main/nightly", minutes(1) + seconds(1)}}));
 
   // Two of its firings are given up: an event. From here on it is punctual.
-  ScheduleStep step{.to = nightly.state, .lapsed = 2, .why = "nobody looked"};
+  ScheduleStep step{.to = nightly.state, .lapsed = 2, .told = {{2, "nobody looked"}}};
   step.to.next = clock_.WallNow() + minutes(60);
   ASSERT_TRUE(schedules->Step(nightly, step)->moved);
   const Observation seen = look();
@@ -161,6 +161,7 @@ TEST_F(AlertShardTest, ASchedulesLatenessIsSeenUntilSomebodyHasLookedAtIt) {
   ASSERT_EQ(seen.events->size(), 1u);
   EXPECT_EQ(seen.events->at(0).kind, kScheduleLapsed);
   EXPECT_EQ(seen.events->at(0).what, "main/nightly");
+  EXPECT_EQ(seen.events->at(0).type, "2: nobody looked");
   // Without an alert of the kind nobody reads them.
   EXPECT_FALSE(Look().late_schedules.has_value());
 }

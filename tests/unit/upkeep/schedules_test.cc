@@ -45,6 +45,9 @@ class LossyStore final : public ScheduleStore {
   Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) override {
     return Write([&] { return store_->Step(seen, step); });
   }
+  Status NoteLapsed(const std::string& name, const std::vector<Lapse>& told) override {
+    return Write([&] { return store_->NoteLapsed(name, told); });
+  }
   Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) override {
     return Write([&] { return store_->Move(seen, to, config); });
   }
@@ -168,6 +171,19 @@ class SchedulesTest : public testing::Test {
   ScheduleRow Row(const std::string& shard = "main") {
     const auto rows = stores_.at(shard)->OpenSchedules()->Rows();
     return rows->rows.size() == 1 ? rows->rows.front() : ScheduleRow();
+  }
+  void Pass(Process& process, int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      clock_.Advance(1s);
+      process.later += 1s;
+      process.LookAll();
+    }
+  }
+  // Of the rows of the audit that tell of what lapsed for this reason.
+  std::int64_t Told(const std::string& what, const std::string& why = "the last firing''s task was in work") {
+    return Main().Ask("SELECT " + what +
+                      " FROM millrace_audit WHERE action='schedule_lapsed' AND detail LIKE '%: " + why +
+                      "%'");
   }
 
   ManualClock clock_{std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + hours(12)};
@@ -309,28 +325,37 @@ TEST_F(SchedulesTest, TheAuditIsToldOfWhatOverlapsOnceAMinute) {
   process.Configure(R"({"nightly":{"every":"1s","handler":"noop","overlap":"skip"}})", 1);
   process.LookAll();
   ASSERT_EQ(Fired().size(), 1U);
-  const auto pass = [&](int seconds) {
-    for (int second = 0; second < seconds; ++second) {
-      clock_.Advance(1s);
-      process.later += 1s;
-      process.LookAll();
-    }
-  };
-  const auto told = [&](const std::string& what) {
-    return Main().Ask("SELECT " + what +
-                      " FROM millrace_audit WHERE action='schedule_lapsed' AND detail LIKE "
-                      "'%: the last firing''s task was in work%'");
-  };
-  pass(1);
-  EXPECT_EQ(told("COUNT(*)"), 1) << "the first at once";
-  pass(128);
+  Pass(process, 1);
+  EXPECT_EQ(Told("COUNT(*)"), 1) << "the first at once";
+  Pass(process, 128);
   EXPECT_EQ(Row().lapsed, 129U);
-  EXPECT_EQ(told("COUNT(*)"), 3);
+  EXPECT_EQ(Told("COUNT(*)"), 3);
   process.Configure(R"({"nightly":{"every":"1s","handler":"noop"}})", 2);
-  pass(60);
-  EXPECT_EQ(told("COUNT(*)"), 4) << "what is left of the overlap, too";
-  EXPECT_EQ(told("SUM(CAST(detail AS INTEGER))"), 129);
+  Pass(process, 60);
+  EXPECT_EQ(Told("COUNT(*)"), 4) << "what is left of the overlap, too";
+  EXPECT_EQ(Told("SUM(CAST(detail AS INTEGER))"), 129);
   EXPECT_EQ(Row().lapsed, 129U);
+}
+
+TEST_F(SchedulesTest, WhatOverlapsIsToldWithinAMinuteWithItsOwnReason) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"every":"1s","handler":"noop","overlap":"skip"}})", 1);
+  process.LookAll();
+  Pass(process, 5);
+  process.Configure(R"({"nightly":{"every":"2s","handler":"noop","overlap":"skip"}})", 2);
+  clock_.Advance(1s);
+  process.LookAll();
+  EXPECT_EQ(Told("SUM(CAST(detail AS INTEGER))", "its rule was changed"), 1);
+  EXPECT_EQ(Told("SUM(CAST(detail AS INTEGER))"), 1) << "the first at once";
+  process.Configure(R"({"nightly":{"every":"2s","handler":"noop","overlap":"skip","paused":true}})", 3);
+  process.LookAll();
+  process.fails_one_in = 1;
+  (void)process.Look("main");
+  process.fails_one_in = 0;
+  Pass(process, 60);
+  EXPECT_EQ(Told("COUNT(*)"), 2) << "nothing is due, and the shard was away";
+  EXPECT_EQ(Told("SUM(CAST(detail AS INTEGER))"), 5);
+  EXPECT_EQ(Row().lapsed, 6U);
 }
 
 TEST_F(SchedulesTest, ATimeThatAPersonWroteInAnotherFormFiresAsItReads) {
