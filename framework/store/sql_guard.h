@@ -10,10 +10,11 @@ namespace millrace::engine {
 // A handler's SQL runs in its task's transaction, which the engine alone begins and ends. Invalid, with the
 // reason and the remedy, for a text that would end it (transaction control, DDL, LOCK TABLES, XA, account and
 // server statements: all of them commit), that changes the session (SET of anything but a @user variable,
-// USE, a call of GET_LOCK), that is more than one statement, or that does not begin as a statement that can be checked. Allowed
-// are SELECT, INSERT, UPDATE, DELETE, REPLACE, WITH, VALUES, TABLE, CALL, DO, SET @variable, SHOW, EXPLAIN,
-// DESCRIBE. Comments are read through; a text with one that some servers execute (`/*! … */`, `/*M! … */`) is
-// refused. What a CALLed procedure does can't be seen from here: the savepoint catches it.
+// USE, a call of GET_LOCK), that is more than one statement, or that does not begin as a statement that can
+// be checked. Allowed are SELECT, INSERT, UPDATE, DELETE, REPLACE, WITH, VALUES, TABLE, CALL, DO, SET
+// @variable, SHOW, EXPLAIN, DESCRIBE. Comments are read through; a text with one that some servers execute
+// (`/*! … */`, `/*M! … */`) is refused. What a CALLed procedure does can't be seen from here: the savepoint
+// catches it.
 Status GuardSql(std::string_view sql);
 
 // True where one of our servers could read `word` (in capitals) as a word of SQL: outside of strings, quoted
