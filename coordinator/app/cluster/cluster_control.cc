@@ -10,6 +10,10 @@
 namespace millrace::engine {
 namespace {
 
+using nlohmann::ordered_json;
+
+constexpr const char* kAfterADrain = "; what runs is finished there. millrace cluster undrain takes it back";
+
 struct ClusterControlOptions {
   CommonFlags common;
   std::vector<std::string> targets;
@@ -17,13 +21,33 @@ struct ClusterControlOptions {
   bool yes = false;  // drain: every worker, without a question
 };
 
-// What the plan makes of it. By what is assigned alone: no shard is asked.
+// By what is assigned alone: no shard is asked.
 Result<PlanDecision> PlanWithout(const ClusterConnection& cluster, const ClusterSnapshot& snapshot,
                                  const std::set<std::string>& drained) {
   BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
   PlanState state = PlanStateOf(snapshot, drained, *layers.Effective());
   state.catalog.others = true;
   return DecidePlan(state, true);
+}
+
+// What the plan makes of it: for people, and as `slices` and `stay` of the answer.
+std::string TellPlan(PlanDecision decision, const ClusterSnapshot& snapshot,
+                     const std::set<std::string>& drained, ordered_json& answer) {
+  std::vector<std::string> stay;
+  for (const std::string& id : drained) {
+    const std::vector<std::string>& kept = decision.wanted[id];
+    if (snapshot.workers.contains(id)) stay.insert(stay.end(), kept.begin(), kept.end());
+  }
+  std::size_t go = 0;
+  for (const SliceMove& move : decision.moves) go += drained.contains(move.from) ? 1 : 0;
+  answer["slices"] = go;
+  answer["stay"] = stay;
+  std::string told = Count(go, "slice goes", "slices go") + " to other workers" + kAfterADrain;
+  if (!stay.empty())
+    told += "\n" + Count(stay.size(), "slice stays and goes on", "slices stay and go on") +
+            ", since no other worker may have them: " + Joined(SliceRanges(stay)) +
+            "; millrace cluster pause cluster stops work";
+  return told;
 }
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
@@ -43,23 +67,15 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
                 options.yes));
   }
   const std::set<std::string> drained(options.targets.begin(), options.targets.end());
-  BOOST_OUTCOME_TRY(decision, PlanWithout(cluster, snapshot, drained));
-  std::vector<std::string> stay;
   for (const std::string& id : drained) {
     BOOST_OUTCOME_TRYV(cluster.client->Put("/control/drain/" + id, AuditStamp()));
-    const std::vector<std::string>& kept = decision.wanted[id];
-    if (snapshot.workers.contains(id)) stay.insert(stay.end(), kept.begin(), kept.end());
   }
-  std::size_t go = 0;
-  for (const SliceMove& move : decision.moves) go += drained.contains(move.from) ? 1 : 0;
-  std::string told = Count(go, "slice goes", "slices go") +
-                     " to other workers; what runs is finished there. "
-                     "millrace cluster undrain takes it back";
-  if (!stay.empty())
-    told += "\n" + Count(stay.size(), "slice stays and goes on", "slices stay and go on") +
-            ", since no other worker may have them: " + Joined(SliceRanges(stay)) +
-            "; millrace cluster pause cluster stops work";
-  PrintAnswer(options.common, {{"draining", options.targets}, {"slices", go}, {"stay", stay}}, told);
+  ordered_json answer{{"draining", options.targets}, {"slices", nullptr}, {"stay", nullptr}};
+  std::string told = std::string("what other workers may have goes to them") + kAfterADrain;
+  const auto decision = PlanWithout(cluster, snapshot, drained);
+  if (decision) told = TellPlan(*decision, snapshot, drained, answer);
+  if (!decision) PrintNote("how many slices go and which stay is not known: " + decision.error().message);
+  PrintAnswer(options.common, answer, told);
   return ExitCode::Done;
 }
 

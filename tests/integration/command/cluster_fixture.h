@@ -42,6 +42,15 @@ class ClusterCommandTest : public CommandTest {
   void Type(TreeWrite write) {
     EXPECT_EQ(session_->Perform(engine::Write({std::move(write)})).status, TreeStatus::Ok);
   }
+  // From now on it is for those of a digest that no command has.
+  void Hide(const std::string& path) {
+    const std::string file = folder_ + "/others-digest";
+    EXPECT_EQ(RunProcess("umask 077 && echo others:secret >" + file, 60).exit_code, 0);
+    auto others = OpenZookeeper({.servers = Ensemble().servers(), .cluster = cluster_, .auth_file = file});
+    ASSERT_TRUE(others && AwaitEvent(**others, TreeEvent::Kind::Connected, kSoon));
+    Type(Remove(path));
+    EXPECT_EQ((*others)->Perform(engine::Write({Create(path, "{}")})).status, TreeStatus::Ok);
+  }
   TreeNode Look(const std::string& path) { return session_->Perform(Get(path)).node; }
   // A worker that is there, with these task types.
   void Register(const std::string& id, const std::string& types) {

@@ -431,6 +431,18 @@ TEST_F(ClusterCommandTest, WhatNoOtherWorkerMayHaveStaysWithOneThatIsDrained) {
               HasSubstr(R"("slices":1,"stay":["main/tasks/0@send_mail","main/tasks/1@send_mail"])"));
 }
 
+TEST_F(ClusterCommandTest, WhoMayNotReadTheConfigurationMayDrainAWorker) {
+  Register("w1", R"(["noop"])");
+  Register("w2", R"(["noop"])");
+  Hide("/config/alerts");
+  const ProcessResult drained = Ask("cluster drain w1");
+  EXPECT_EQ(drained.exit_code, 0) << drained.output;
+  EXPECT_THAT(drained.output, AllOf(HasSubstr("which stay is not known: "),
+                                    HasSubstr("what other workers may have goes to them; what runs")));
+  EXPECT_THAT(Look("/control/drain/w1").data, HasSubstr("\"by\""));
+  EXPECT_THAT(Ask("cluster drain w2 --yes --json").output, HasSubstr(R"("slices":null,"stay":null)"));
+}
+
 TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
   Type(Set("/config/shards", R"({"main":{"url":"mysql://nobody@127.0.0.1:1/none"}})"));
   const ProcessResult status = Ask("cluster status");
@@ -504,7 +516,7 @@ TEST_F(ClusterCommandTest, AWorkerThatStandsByIsReady) {
   Type(Create("/control/drain/w2", "{}"));
   Write("both", Binary() + " worker --id w1 >first 2>&1 & first=$!\n" + Binary() +
                     " worker --id w2 --http :0 >second 2>&1 & second=$!\n" +
-                    "until grep -q '^listening on ' second; do sleep 0.1; done\n" +
+                    "until grep -qs '^listening on ' second; do sleep 0.1; done\n" +
                     "port=$(sed -n 's/^listening on .*://p' second)\n" + "for i in $(seq 200); do " +
                     Binary() + " health --ready --http :$port >why 2>&1 && break; sleep 0.1; done\n" +
                     "cat why; " + Binary() + " health --ready --http :$port; echo ready $?\n" +
