@@ -27,7 +27,9 @@ ordered_json AsUtf8(const ordered_json& json) {
 
 }  // namespace
 
-bool IsTooDeep(std::string_view text) {
+bool IsTooDeep(std::string_view text) { return IsDeeperThan(PositionMap::kDeepest, text); }
+
+bool IsDeeperThan(std::size_t levels, std::string_view text) {
   std::size_t depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,7 +39,7 @@ bool IsTooDeep(std::string_view text) {
     } else if (c == '"') {
       quoted = !quoted;
     } else if (!quoted && (c == '{' || c == '[')) {
-      if (++depth > PositionMap::kDeepest) return true;
+      if (++depth > levels) return true;
     } else if (!quoted && (c == '}' || c == ']') && depth > 0) {
       --depth;
     }

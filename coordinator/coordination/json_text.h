@@ -12,6 +12,7 @@ namespace millrace::engine {
 // first. `indent`: -1 is one line.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
+bool IsDeeperThan(std::size_t levels, std::string_view text);
 // Nested deeper than a configuration may be. Copies, comparisons and texts of JSON are made by functions that
 // call themselves at each level: of a hundred thousand levels, which fit into a node, they have no stack
 // left.

@@ -22,6 +22,8 @@ constexpr int kRestOfAShard = 3;
 constexpr Micros kShortestRest = std::chrono::seconds(5);
 constexpr Micros kLongestRest = std::chrono::minutes(1);
 constexpr std::size_t kBatchesAtOnce = 500;
+// A callback that plain SQL has written, or a former version has accepted: what there is stack for.
+constexpr std::size_t kDeepestCallback = 1'000;
 const std::vector<std::string> kCallbackMembers = {"handler", "params", "priority", "in"};
 
 Failure WrongCallback(const std::string& what) { return Fail(ErrorCode::Invalid, what); }
@@ -78,7 +80,7 @@ std::map<std::string, const BatchRow*> RowsToComeBackTo(const BatchPage& page) {
 }  // namespace
 
 Result<NewTask> ParseCallback(const std::string& text, const std::string& key) {
-  if (IsTooDeep(text)) return WrongCallback("it is nested more than 32 levels deep");
+  if (IsDeeperThan(kDeepestCallback, text)) return WrongCallback("it is nested more than 1000 levels deep");
   const ordered_json json = ordered_json::parse(text, nullptr, false);
   if (!json.is_object())
     return WrongCallback("it must be a JSON object such as {\"handler\":\"send_mail\",\"params\":{}}");

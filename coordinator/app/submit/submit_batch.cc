@@ -8,6 +8,7 @@
 #include "coordinator/app/batch/batch_lookup.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/input/json_row.h"
+#include "coordinator/coordination/json_text.h"
 #include "coordinator/upkeep/batch_decider.h"
 #include "framework/base/time_text.h"
 
@@ -32,7 +33,10 @@ Status CheckCallback(const char* flag, const std::string& text) {
   if (text.empty()) return {};
   Status json = CheckParams(text);
   if (json) {
-    if (auto task = ParseCallback(text, ""); !task) json = Fail(task.error());
+    const auto task = ParseCallback(text, "");
+    if (!task) json = Fail(task.error());
+    if (task && IsTooDeep(task->params))
+      json = Fail(ErrorCode::Invalid, "'params' is nested more than 32 levels deep");
   }
   return json ? json : Fail(ErrorCode::Invalid, std::string(flag) + ": " + json.error().message);
 }

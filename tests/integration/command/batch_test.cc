@@ -217,6 +217,18 @@ TEST_F(BatchCommandTest, ABatchOfPlainSqlIsShownToo) {
   EXPECT_THAT(closed.output, HasSubstr("made by plain SQL"));
 }
 
+TEST_F(BatchCommandTest, ParamsOfACallbackAreNestedAsDeeplyAsAConfigurationAtMost) {
+  Run("submit --handler noop");  // makes the store
+  const auto nested = [](std::size_t levels) {
+    return R"(--on-end "{\"handler\":\"noop\",\"params\":{\"x\":)" + std::string(levels - 1, '[') +
+           std::string(levels - 1, ']') + "}}\"";
+  };
+  const ProcessResult refused = Submit(nested(33));
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("--on-end: 'params' is nested more than 32 levels deep"));
+  EXPECT_EQ(Submit(nested(32)).exit_code, 0);
+}
+
 TEST_F(BatchCommandTest, CallbacksAreCheckedBeforeAnythingIsAdded) {
   Run("submit --handler noop");  // makes the store
   const std::pair<const char*, const char*> wrong[] = {

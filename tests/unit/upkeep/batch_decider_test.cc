@@ -16,6 +16,12 @@ using testing::SizeIs;
 
 constexpr const char* kCallback = R"({"handler":"told","params":{"who":"me"}})";
 
+// A callback whose params are nested so deeply.
+std::string Nested(std::size_t levels) {
+  return R"({"handler":"told","params":{"x":)" + std::string(levels - 1, '[') + std::string(levels - 1, ']') +
+         "}}";
+}
+
 // Two shards; the batch `june` has its home in `a`.
 class BatchDeciderTest : public testing::Test {
  protected:
@@ -322,10 +328,25 @@ TEST_F(BatchDeciderTest, ACallbackIsATaskAndNothingElse) {
     ASSERT_FALSE(task) << text;
     EXPECT_THAT(task.error().message, HasSubstr(what)) << text;
   }
-  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  const auto task = ParseCallback(R"({"handler":"a","params":{"x":)" + deep + "}}", "k");
+  const auto task = ParseCallback(Nested(100'000), "k");
   ASSERT_FALSE(task);
-  EXPECT_THAT(task.error().message, HasSubstr("32 levels"));
+  EXPECT_THAT(task.error().message, HasSubstr("1000 levels"));
+}
+
+// As a former version accepted it, or plain SQL wrote it.
+TEST_F(BatchDeciderTest, ACallbackThatIsNestedDeeplyIsAddedAsLongAsThereIsStackForIt) {
+  for (const char* name : {"june", "july"}) {
+    Make(name, 1);
+    Add(*a_, name);
+    EndAll(*a_, name);
+    Close(name);
+  }
+  a_->Run("UPDATE millrace_batches SET on_success='',on_end='" + Nested(40) + "' WHERE name='june'");
+  a_->Run("UPDATE millrace_batches SET on_success='',on_end='" + Nested(100'000) + "' WHERE name='july'");
+  EXPECT_EQ(Look().ended, 1U);
+  EXPECT_EQ(Record().state, BatchState::Ended);
+  EXPECT_EQ(Callbacks(), 1);
+  EXPECT_EQ(Record("july").state, BatchState::Closed);
 }
 
 // Through the thread, with real time.
