@@ -3,7 +3,9 @@
 namespace millrace::engine {
 namespace {
 
-constexpr int kBeatsPerLease = 5;        // who has missed two of its own begins to watch anew
+constexpr int kBeatsPerLease = 5;
+// Who has not heard of its own beat for the time of two begins to watch anew; but a reply may be late.
+constexpr int kUnnoticed = 4;
 constexpr std::size_t kMostRescues = 5;  // the next gives a task up
 
 // An attempt that runs, or none.
@@ -187,16 +189,16 @@ std::vector<KeyVerdict> CheckedShard::EnterKeys(std::span<const Task> tasks) {
   return verdicts;
 }
 
-Result<std::vector<bool>> CheckedShard::Change(const std::string& incarnation,
-                                               std::span<const PermitChange> changes) {
+Result<std::vector<PermitAnswer>> CheckedShard::Change(const std::string& incarnation,
+                                                       std::span<const PermitChange> changes) {
   std::vector<std::string> before;
   for (const PermitChange& change : changes) {
     const auto row = shard_.state().permits.find({change.handler, change.number});
     before.push_back(row == shard_.state().permits.end() ? "" : row->second.holder);
   }
-  auto hit = shard_.Change(incarnation, changes);
-  for (std::size_t i = 0; hit && i < changes.size(); ++i) {
-    if (!hit->at(i)) continue;
+  auto answers = shard_.Change(incarnation, changes);
+  for (std::size_t i = 0; answers && i < changes.size(); ++i) {
+    if (answers->at(i) != PermitAnswer::Done) continue;
     const std::string name = "permit " + std::to_string(changes[i].number) + " of " + changes[i].handler;
     const bool held = changes[i].to == PermitChange::To::Held;
     if (journal_.Traces()) {
@@ -209,7 +211,7 @@ Result<std::vector<bool>> CheckedShard::Change(const std::string& incarnation,
     if (before[i] != incarnation && shard_.IsAlive(before[i]))
       journal_.Violation(name + " was taken from " + before[i] + ", which is alive");
   }
-  return hit;
+  return answers;
 }
 
 void CheckedShard::CheckHolders(const std::vector<KeyVerdict>& verdicts) {
@@ -252,7 +254,7 @@ Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::ui
     journal_.Violation(id + " was marked dead though its beat had moved within its lease");
   }
   for (const Outage& outage : outages_) {
-    if (outage.span > 2 * lease / kBeatsPerLease && clock_.Now() - outage.end < lease)
+    if (outage.span > kUnnoticed * lease / kBeatsPerLease && clock_.Now() - outage.end < lease)
       journal_.Violation(id + " was marked dead within a lease after an outage, in which it could not beat");
   }
   return marked;

@@ -61,7 +61,8 @@ class CheckedShard {
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation, std::span<const Task> tasks);
   std::vector<KeyVerdict> EnterKeys(std::span<const Task> tasks);
   // No permit is taken or bound under an incarnation that is marked dead, nor taken from a live one.
-  Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
+  Result<std::vector<PermitAnswer>> Change(const std::string& incarnation,
+                                           std::span<const PermitChange> changes);
 
   // The database is back after an outage.
   void WasAway(Micros span) { outages_.push_back({clock_.Now(), span}); }

@@ -43,11 +43,12 @@ bool CompactShard::Write(const std::string& incarnation, const PermitChange& cha
   return true;
 }
 
-Result<std::vector<bool>> CompactShard::Change(const std::string& incarnation,
-                                               std::span<const PermitChange> changes) {
-  std::vector<bool> hit;
-  for (const PermitChange& change : changes) hit.push_back(Write(incarnation, change));
-  return hit;
+Result<std::vector<PermitAnswer>> CompactShard::Change(const std::string& incarnation,
+                                                       std::span<const PermitChange> changes) {
+  std::vector<PermitAnswer> answers;
+  for (const PermitChange& change : changes)
+    answers.push_back(Write(incarnation, change) ? PermitAnswer::Done : PermitAnswer::Refused);
+  return answers;
 }
 
 Status CompactShard::NameHome(const std::string& home) {

@@ -147,7 +147,8 @@ class CompactShard {
   // As PermitStore has them.
   Result<std::vector<Permit>> Permits(std::span<const std::string> handlers) const;
   Status Make(const std::string& handler, std::uint32_t count);
-  Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
+  Result<std::vector<PermitAnswer>> Change(const std::string& incarnation,
+                                           std::span<const PermitChange> changes);
   Result<std::string> Home() const { return state_.home; }
   Status NameHome(const std::string& home);
 

@@ -109,8 +109,9 @@ class ModelledDatabase {
   }
   // Takes, binds, frees or voids permits; holds the flag of `incarnation` as a claim does.
   void Change(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
-              const std::vector<PermitChange>& changes, std::function<void(Result<std::vector<bool>>)> done) {
-    Send<Result<std::vector<bool>>>(
+              const std::vector<PermitChange>& changes,
+              std::function<void(Result<std::vector<PermitAnswer>>)> done) {
+    Send<Result<std::vector<PermitAnswer>>>(
         link, strand, ErrorCode::Unknown,
         {.shares = bugs_.permits_without_check ? "" : incarnation,
          .held_up = std::exchange(link.next_change, Micros(0))},

@@ -51,11 +51,11 @@ class SimulatedPermits::Port final : public Simulated<PermitPort> {
       return checked.shard().Make(handler, count);
     });
   }
-  Reply<Result<std::vector<bool>>> Change(const std::string& home, const std::string& incarnation,
-                                          const std::vector<PermitChange>& changes) override {
-    auto mail = std::make_shared<Mail<Result<std::vector<bool>>>>();
+  Reply<Result<std::vector<PermitAnswer>>> Change(const std::string& home, const std::string& incarnation,
+                                                  const std::vector<PermitChange>& changes) override {
+    auto mail = std::make_shared<Mail<Result<std::vector<PermitAnswer>>>>();
     DatabaseOf(home).Change(LinkTo(home), strand_, incarnation, changes, Deliver(mail));
-    return Reply<Result<std::vector<bool>>>(std::move(mail));
+    return Reply<Result<std::vector<PermitAnswer>>>(std::move(mail));
   }
 
  private:

@@ -22,6 +22,8 @@ constexpr Micros kShortestYield = std::chrono::milliseconds(150);
 constexpr Micros kLongestYield = std::chrono::milliseconds(800);
 // A task that was claimed for a permit waits so long for another.
 constexpr Micros kWaitsForPermit = std::chrono::seconds(2);
+constexpr Micros kLockedIsTrouble = std::chrono::seconds(1);  // others' writes lock a row for a moment
+constexpr Micros kLockedAge = std::chrono::seconds(10);       // then nobody has needed the row for long
 
 std::string NameOf(const Attempt& attempt) { return ToString(TaskName{attempt.shard, attempt.task.key}); }
 
@@ -48,7 +50,7 @@ std::size_t PermitBook::Mine(const std::string& type) const {
 std::size_t PermitBook::InHand(const std::string& type, const Type& one) const {
   std::size_t hand = one.waiting.size();
   for (const auto& [place, held] : HeldOf(type)) {
-    if (held.attempt && held.life == life_) ++hand;
+    if ((held.attempt || locked_.contains(place)) && held.life == life_) ++hand;
   }
   return hand;
 }
@@ -57,6 +59,7 @@ std::size_t PermitBook::Ahead(const std::string& type, const Type& one, BootTime
   if (one.each == Micros(0) || now < one.yields) return 0;
   std::size_t ahead = 0;
   for (const auto& [place, held] : HeldOf(type)) {
+    if (locked_.contains(place)) continue;
     const Micros left = others_ ? held.since + kTurn - now : kAhead;
     const Micros::rep fit = std::clamp(left, Micros(0), kAhead) / one.each;
     ahead += std::min(static_cast<std::size_t>(fit), kMostAhead);
@@ -221,6 +224,7 @@ PermitChange PermitBook::Bind(const Place& place, Held& held) {
   PermitChange change{.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Held};
   if (one.waiting.empty()) return change;
   held.attempt = std::move(one.waiting.front().attempt);
+  held.bound = one.waiting.front().since;
   held.starting = true;
   one.waiting.pop_front();
   change.task = NameOf(*held.attempt);
@@ -239,22 +243,23 @@ void PermitBook::PutBack(Held& held) {
 std::vector<PermitChange> PermitBook::ToChange(BootTime now) {
   std::vector<PermitChange> changes;
   if (!life_ || !life_->Alive()) return changes;
+  std::erase_if(locked_, [&](const auto& entry) { return now - entry.second.last > kLockedAge; });
   for (auto& [place, held] : held_) {
-    if (held.attempt || held.doubt || held.lost || Rests(place.first, now)) continue;
+    if (held.attempt || held.doubt || held.lost || now < RestsUntil(place)) continue;
     Type& one = types_[place.first];
     const bool over = others_ && now - held.since >= kTurn;
     const bool valid = one.ruled && place.second <= one.rule.concurrency;
     if (valid && !over && !one.waiting.empty()) {
       changes.push_back(Bind(place, held));
-      held.bound = now;
     } else if (!valid || over || now >= held.until) {
       changes.push_back({.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Free});
+      if (locked_.contains(place)) continue;  // it is told again
       if (over) one.yields = now + Jittered(std::clamp(one.each, kShortestYield, kLongestYield));
       if (!over) one.wanted = {};
     }
   }
   for (auto& [type, one] : types_) {
-    if (now >= one.rests && std::exchange(one.fresh, false)) Take(type, one, now, changes);
+    if (std::exchange(one.fresh, false)) Take(type, one, now, changes);
   }
   return changes;
 }
@@ -267,26 +272,57 @@ void PermitBook::Take(const std::string& type, Type& one, BootTime now, std::vec
   for (const auto& [number, row] : one.seen) {
     const Place place{type, number};
     if (number > one.rule.concurrency || held >= one.rule.concurrency || !Needs(type, one, now)) return;
-    if (!free(row) || held_.contains(place)) continue;
+    if (!free(row) || held_.contains(place) || now < RestsUntil(place)) continue;
     Held& taken = held_[place];
-    taken = {.turn = row.turn, .life = life_, .taking = true, .since = now, .bound = now};
+    taken = {.turn = row.turn, .life = life_, .taking = true, .since = now};
     changes.push_back(Bind(place, taken));
     ++held;
   }
 }
 
+// Returns whether its row is, by that answer.
+bool PermitBook::NoteLocked(const PermitChange& sent, PermitAnswer answer, BootTime now) {
+  const Place place{sent.handler, sent.number};
+  if (answer != PermitAnswer::Locked) {
+    locked_.erase(place);
+    return false;
+  }
+  Locked& locked = locked_.try_emplace(place, Locked{sent.turn, now}).first->second;
+  if (locked.turn != sent.turn) locked = {sent.turn, now};
+  locked.last = now;
+  return true;
+}
+
+BootTime PermitBook::RestsUntil(const Place& place) const {
+  const auto found = locked_.find(place);
+  if (found == locked_.end()) return {};
+  const Locked& locked = found->second;
+  return locked.last + std::clamp(locked.last - locked.since, kAfterAMiss, kSeldomest);
+}
+
+std::set<std::string> PermitBook::LockedTypes() const {
+  std::set<std::string> types;
+  for (const auto& [place, locked] : locked_) {
+    if (locked.last - locked.since >= kLockedIsTrouble) types.insert(place.first);
+  }
+  return types;
+}
+
 std::vector<AttemptPtr> PermitBook::Changed(const std::vector<PermitChange>& sent,
-                                            const std::vector<bool>& hit, BootTime now) {
+                                            const std::vector<PermitAnswer>& answers, BootTime now) {
   std::vector<AttemptPtr> started;
   for (std::size_t i = 0; i < sent.size(); ++i) {
     const Place place{sent[i].handler, sent[i].number};
     const auto entry = held_.find(place);
     if (entry == held_.end()) continue;
     Held& held = entry->second;
+    const bool locked = NoteLocked(sent[i], answers[i], now);
     if (held.lost) continue;  // its life has ended meanwhile
-    if (!hit[i] || sent[i].to == To::Free) {
-      if (held.attempt) PutBack(held);
-      if (!hit[i]) types_[place.first].look = now + Jittered(kAfterAMiss);
+    const bool done = answers[i] == PermitAnswer::Done;
+    if (!done && held.attempt) PutBack(held);
+    if (locked && !held.taking) continue;  // it is this worker's still
+    if (!done || sent[i].to == To::Free) {
+      if (!done) types_[place.first].look = now + Jittered(kAfterAMiss);
       held_.erase(entry);
       continue;
     }
@@ -327,7 +363,7 @@ BootTime PermitBook::Next(BootTime now) const {
   BootTime next = now + kSeldomest;
   for (const auto& [place, held] : held_) {
     if (held.attempt || held.lost) continue;
-    next = std::min(next, std::max(held.until, types_.at(place.first).rests));
+    next = std::min(next, std::max(held.until, RestsUntil(place)));
   }
   for (const auto& [type, one] : types_) {
     const BootTime at = std::max({one.look, one.yields, now});

@@ -79,23 +79,24 @@ class PermitBook {
   std::vector<std::pair<std::string, std::uint32_t>> ToMake();
   // Writes that make what was sent before harmless, where its outcome is unknown.
   std::vector<PermitChange> ToVoid(BootTime now) const;
-  void Voided(const std::vector<PermitChange>& sent);
+  void Voided(const std::vector<PermitChange>& sent, const std::vector<PermitAnswer>& answers, BootTime now);
   // What is to be written now. Each is answered by Changed, Failed or Unknown before it is asked again.
   std::vector<PermitChange> ToChange(BootTime now);
-  // Returns the attempts that may start.
-  std::vector<AttemptPtr> Changed(const std::vector<PermitChange>& sent, const std::vector<bool>& hit,
-                                  BootTime now);
+  // Returns the attempts that may start. What met a locked row is told again, ever more seldom.
+  std::vector<AttemptPtr> Changed(const std::vector<PermitChange>& sent,
+                                  const std::vector<PermitAnswer>& answers, BootTime now);
   void Failed(const std::vector<PermitChange>& sent);
   void Unknown(const std::vector<PermitChange>& sent);
-  // Nothing of the type is to be written before.
-  void Rest(const std::string& type, BootTime until) { types_[type].rests = until; }
   // A permit without a task was taken: tasks may be claimed for it. True once for each.
   bool TakeRoomAgain() { return std::exchange(room_again_, false); }
   // What former lives hold by the last look, though nothing runs by it: to be freed in the name of each,
   // since nobody can take it over while that life goes on. Told until Freed: the turn keeps a write that is
   // sent twice, or lands late, from a permit that was taken since.
   std::map<std::string, std::vector<PermitChange>> ToFree(BootTime now);
-  void Freed(const std::string& incarnation, const std::vector<PermitChange>& sent);
+  void Freed(const std::string& incarnation, const std::vector<PermitChange>& sent,
+             const std::vector<PermitAnswer>& answers, BootTime now);
+  // Types of which others have had a row locked for a while.
+  std::set<std::string> LockedTypes() const;
   // When there is something to do again, if nothing happens.
   BootTime Next(BootTime now) const;
 
@@ -115,11 +116,16 @@ class PermitBook {
     bool lost = false;      // it is not this worker's any more, and its attempt has not ended
     BootTime since{};       // it was taken
     BootTime until{};       // so long it waits for a task
-    BootTime bound{};
+    BootTime bound{};       // until that write has succeeded: its attempt waits
   };
   struct Waiting {
     AttemptPtr attempt;
     BootTime since{};
+  };
+  struct Locked {
+    std::uint64_t turn = 0;  // of the row, which has not moved since
+    BootTime since{};        // the first answer that said so
+    BootTime last{};         // the last one
   };
   struct Type {
     PermitRule rule;
@@ -129,7 +135,6 @@ class PermitBook {
     BootTime look{};                       // not to be read before
     BootTime again{};                      // to be read then, though nothing is needed
     BootTime yields{};                     // nothing is taken before: others have their turn
-    BootTime rests{};                      // nothing is written before
     Micros pause{0};                       // between two looks
     Micros each{0};                        // how long one task keeps a permit; 0: not known
     std::map<std::uint32_t, Permit> seen;  // of others, or free, as of the last look
@@ -156,7 +161,9 @@ class PermitBook {
   // How many tasks may be claimed ahead of the permits.
   std::size_t Ahead(const std::string& type, const Type& one, BootTime now) const;
   bool Needs(const std::string& type, const Type& one, BootTime now) const;
-  bool Rests(const std::string& type, BootTime now) const { return now < types_.at(type).rests; }
+  bool NoteLocked(const PermitChange& sent, PermitAnswer answer, BootTime now);
+  // The row was locked; not to be written before.
+  BootTime RestsUntil(const Place& place) const;
   bool IsToRead(const std::string& type, const Type& one, BootTime now) const;
   void Reconcile(const Place& place, Held& held, const Permit& row, BootTime now);
   void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);
@@ -177,6 +184,7 @@ class PermitBook {
   bool room_again_ = false;
   std::map<std::string, Type> types_;
   std::map<Place, Held> held_;
+  std::map<Place, Locked> locked_;  // by others, as of the last answer
 };
 
 }  // namespace millrace::engine

@@ -23,7 +23,7 @@ bool PermitBook::Needs(const std::string& type, const Type& one, BootTime now) c
   std::size_t idle = 0;
   for (const auto& [place, held] : HeldOf(type)) {
     ++places;
-    if (!held.attempt) ++idle;
+    if (!held.attempt && !locked_.contains(place)) ++idle;
   }
   if (places >= std::min(one.rule.concurrency, one.rule.here)) return false;
   return one.waiting.size() > idle || (idle == 0 && now < one.wanted);
@@ -101,17 +101,18 @@ std::map<std::string, std::vector<PermitChange>> PermitBook::ToFree(BootTime now
   std::map<std::string, std::vector<PermitChange>> changes;
   for (const auto& [life, left] : former_) {
     for (const PermitChange& change : left) {
-      if (!Rests(change.handler, now)) changes[life->incarnation()].push_back(change);
+      if (now >= RestsUntil({change.handler, change.number})) changes[life->incarnation()].push_back(change);
     }
   }
   return changes;
 }
 
-void PermitBook::Freed(const std::string& incarnation, const std::vector<PermitChange>& sent) {
-  for (auto& [life, left] : former_) {
-    if (life->incarnation() != incarnation) continue;
-    for (const PermitChange& change : sent) {
-      std::erase_if(left, [&](const PermitChange& one) { return one.handler == change.handler; });
+void PermitBook::Freed(const std::string& incarnation, const std::vector<PermitChange>& sent,
+                       const std::vector<PermitAnswer>& answers, BootTime now) {
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (NoteLocked(sent[i], answers[i], now)) continue;
+    for (auto& [life, left] : former_) {
+      if (life->incarnation() == incarnation) std::erase(left, sent[i]);
     }
   }
 }
@@ -142,15 +143,17 @@ std::vector<std::pair<std::string, std::uint32_t>> PermitBook::ToMake() {
 std::vector<PermitChange> PermitBook::ToVoid(BootTime now) const {
   std::vector<PermitChange> changes;
   for (const auto& [place, held] : held_) {
-    if (!held.doubt || held.voided || Rests(place.first, now)) continue;
+    if (!held.doubt || held.voided || now < RestsUntil(place)) continue;
     changes.push_back({.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Voided});
   }
   return changes;
 }
 
-void PermitBook::Voided(const std::vector<PermitChange>& sent) {
-  for (const PermitChange& change : sent) {
-    const auto entry = held_.find({change.handler, change.number});
+void PermitBook::Voided(const std::vector<PermitChange>& sent, const std::vector<PermitAnswer>& answers,
+                        BootTime now) {
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if (NoteLocked(sent[i], answers[i], now)) continue;
+    const auto entry = held_.find({sent[i].handler, sent[i].number});
     if (entry != held_.end()) entry->second.voided = entry->second.doubt;
   }
 }

@@ -16,14 +16,6 @@ constexpr int kHomeLooks = 3;  // the others are named, the home itself, and wha
 constexpr Micros kSoonest = std::chrono::milliseconds(1);  // what it has to do at once it has done
 constexpr Micros kShortestTakePause = std::chrono::milliseconds(20);
 constexpr Micros kLongestTakePause = std::chrono::seconds(1);
-constexpr int kLockedIsTrouble = 3;                      // writes in succession that met a lock
-constexpr Micros kLockedAge = std::chrono::seconds(10);  // then nobody has needed those rows for long
-
-std::set<std::string> TypesOf(const std::vector<PermitChange>& changes) {
-  std::set<std::string> types;
-  for (const PermitChange& change : changes) types.insert(change.handler);
-  return types;
-}
 
 }  // namespace
 
@@ -86,7 +78,7 @@ bool Permits::HeldUnder(const Lease& life) const {
 
 Permits::View Permits::Look() const {
   MutexLock lock(mutex_);
-  return {home_, trouble_, book_.View()};
+  return {home_, trouble_, locked_, book_.View()};
 }
 
 std::size_t Permits::Room(const std::string& type, BootTime now) {
@@ -297,9 +289,9 @@ Step<Micros> Permits::Round() {
   if (pause_ > kShortestTakePause) LogInfo("permits can be had again", {{"shard", home}});
   pause_ = Micros(0);
   const BootTime now = parts_.clock.Now();
-  std::string trouble = LockedTrouble();
   MutexLock lock(mutex_);
-  trouble_ = std::move(trouble);
+  trouble_.clear();
+  NoteLocked();
   co_return std::max(book_.Next(now) - now, kSoonest);
 }
 
@@ -314,80 +306,33 @@ bool Permits::Failed(const Error& error) {
   return false;
 }
 
-// All of them in one write, but for types of which a row was locked: each of those by itself, so that it
-// holds up no other. A lock is no failure of the home.
-Step<bool> Permits::Send(const std::string& incarnation, const std::vector<PermitChange>& changes,
-                         const Answer& answer) {
-  std::map<std::string, std::vector<PermitChange>> parts;
-  for (const PermitChange& change : changes) {
-    parts[locked_.contains(change.handler) ? change.handler : ""].push_back(change);
+void Permits::NoteLocked() {
+  std::set<std::string> locked = book_.LockedTypes();
+  for (const std::string& type : locked) {
+    if (locked_.contains(type)) continue;
+    LogWarning("permits are held up; they go on as soon as nobody locks their rows",
+               {{"shard", home_}, {"handler", type}});
   }
-  std::string home;
-  {
-    MutexLock lock(mutex_);
-    home = home_;
+  for (const std::string& type : locked_) {
+    if (!locked.contains(type)) LogInfo("permits can be had again", {{"shard", home_}, {"handler", type}});
   }
-  bool well = true;
-  for (const auto& [type, part] : parts) {
-    const auto changed = co_await port_.Change(home, incarnation, part);
-    answer(part, changed);
-    if (changed) {
-      NoteWritten(part);
-    } else if (changed.error().code == ErrorCode::Conflict) {
-      NoteLocked(part);
-    } else {
-      well = Failed(changed.error());
-    }
-  }
-  co_return well;
-}
-
-void Permits::NoteLocked(const std::vector<PermitChange>& sent) {
-  const BootTime now = parts_.clock.Now();
-  for (const std::string& type : TypesOf(sent)) {
-    Locked& locked = locked_[type];
-    ++locked.times;
-    locked.at = now;
-    const Micros rest = kShortestTakePause * (1 << std::min(locked.times - 1, 6));
-    MutexLock lock(mutex_);
-    book_.Rest(type, now + std::min(rest, kLongestTakePause));
-    if (locked.times == kLockedIsTrouble) {
-      LogWarning("permits are held up; they go on as soon as nobody locks their rows",
-                 {{"shard", home_}, {"handler", type}});
-    }
-  }
-}
-
-void Permits::NoteWritten(const std::vector<PermitChange>& sent) {
-  for (const std::string& type : TypesOf(sent)) {
-    const auto locked = locked_.find(type);
-    if (locked == locked_.end()) continue;
-    if (locked->second.times >= kLockedIsTrouble) LogInfo("permits can be had again", {{"handler", type}});
-    locked_.erase(locked);
-  }
-}
-
-std::string Permits::LockedTrouble() {
-  const BootTime now = parts_.clock.Now();
-  std::erase_if(locked_, [&](const auto& entry) { return now - entry.second.at > kLockedAge; });
-  std::string types;
-  for (const auto& [type, locked] : locked_) {
-    if (locked.times >= kLockedIsTrouble) types += (types.empty() ? "" : ", ") + type;
-  }
-  return types.empty() ? "" : "another session has locked the permits of " + types;
+  locked_.swap(locked);
 }
 
 Step<bool> Permits::Void(const Lease& life) {
   std::vector<PermitChange> changes;
+  std::string home;
   {
     MutexLock lock(mutex_);
     changes = book_.ToVoid(parts_.clock.Now());
+    home = home_;
   }
-  const Answer answer = [this](const auto& sent, const auto& voided) {
-    MutexLock lock(mutex_);
-    if (voided) book_.Voided(sent);
-  };
-  co_return co_await Send(life.incarnation(), changes, answer);
+  if (changes.empty()) co_return true;
+  const auto voided = co_await port_.Change(home, life.incarnation(), changes);
+  if (!voided) co_return Failed(voided.error());
+  MutexLock lock(mutex_);
+  book_.Voided(changes, *voided, parts_.clock.Now());
+  co_return true;
 }
 
 Step<bool> Permits::Read() {
@@ -416,46 +361,49 @@ Step<bool> Permits::Read() {
 
 Step<bool> Permits::Change(const Lease& life) {
   std::vector<PermitChange> changes;
+  std::string home;
   {
     MutexLock lock(mutex_);
     changes = book_.ToChange(parts_.clock.Now());
+    home = home_;
   }
-  const Answer answer = [this](const auto& sent, const auto& changed) {
-    std::vector<AttemptPtr> started;
-    bool room = false;
-    {
-      MutexLock lock(mutex_);
-      if (changed) {
-        started = book_.Changed(sent, *changed, parts_.clock.Now());
-      } else if (changed.error().code == ErrorCode::Unknown) {
-        book_.Unknown(sent);
-      } else {
-        book_.Failed(sent);
-      }
-      room = book_.TakeRoomAgain();
+  if (changes.empty()) co_return true;
+  const auto changed = co_await port_.Change(home, life.incarnation(), changes);
+  std::vector<AttemptPtr> started;
+  bool room = false;
+  {
+    MutexLock lock(mutex_);
+    if (changed) {
+      started = book_.Changed(changes, *changed, parts_.clock.Now());
+    } else if (changed.error().code == ErrorCode::Unknown) {
+      book_.Unknown(changes);
+    } else {
+      book_.Failed(changes);
     }
-    Begin(started);
-    if (room) parts_.room_again();
-  };
-  co_return co_await Send(life.incarnation(), changes, answer);
+    room = book_.TakeRoomAgain();
+  }
+  Begin(started);
+  if (room) parts_.room_again();
+  if (!changed) co_return Failed(changed.error());
+  co_return true;
 }
 
 // Of former lives in the home that are not over.
 Step<bool> Permits::FreeLeft() {
   std::map<std::string, std::vector<PermitChange>> left;
+  std::string home;
   {
     MutexLock lock(mutex_);
     left = book_.ToFree(parts_.clock.Now());
+    home = home_;
   }
-  bool well = true;
-  for (const auto& of_life : left) {
-    const Answer answer = [&](const auto& sent, const auto& freed) {
-      MutexLock lock(mutex_);
-      if (freed) book_.Freed(of_life.first, sent);
-    };
-    if (well) well = co_await Send(of_life.first, of_life.second, answer);
+  for (const auto& [incarnation, changes] : left) {
+    const auto freed = co_await port_.Change(home, incarnation, changes);
+    if (!freed) co_return Failed(freed.error());
+    MutexLock lock(mutex_);
+    book_.Freed(incarnation, changes, *freed, parts_.clock.Now());
   }
-  co_return well;
+  co_return true;
 }
 
 void Permits::Begin(const std::vector<AttemptPtr>& attempts) {

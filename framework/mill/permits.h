@@ -35,8 +35,9 @@ class PermitPort : public StrandPort {
   virtual Reply<Result<std::vector<Permit>>> Permits(const std::string& home,
                                                      const std::vector<std::string>& handlers) = 0;
   virtual Reply<Status> Make(const std::string& home, const std::string& handler, std::uint32_t count) = 0;
-  virtual Reply<Result<std::vector<bool>>> Change(const std::string& home, const std::string& incarnation,
-                                                  const std::vector<PermitChange>& changes) = 0;
+  virtual Reply<Result<std::vector<PermitAnswer>>> Change(const std::string& home,
+                                                          const std::string& incarnation,
+                                                          const std::vector<PermitChange>& changes) = 0;
 };
 
 // Which types are held by permits: all that limit how many run at once, as long as nobody says that there
@@ -54,8 +55,9 @@ class Permits {
     std::uint64_t seed = 0;
   };
   struct View {
-    std::string home;     // empty: not known
-    std::string trouble;  // why nothing is held; empty: nothing is wrong
+    std::string home;              // empty: not known
+    std::string trouble;           // why nothing is held; empty: nothing is wrong
+    std::set<std::string> locked;  // types of which another session has locked a row
     std::vector<PermitView> types;
   };
 
@@ -104,13 +106,8 @@ class Permits {
   Step<bool> Read();
   Step<bool> Change(const Lease& life);
   Step<bool> FreeLeft();
-  using Answer = std::function<void(const std::vector<PermitChange>&, const Result<std::vector<bool>>&)>;
-  Step<bool> Send(const std::string& incarnation, const std::vector<PermitChange>& changes,
-                  const Answer& answer);
-  void NoteLocked(const std::vector<PermitChange>& sent);
-  void NoteWritten(const std::vector<PermitChange>& sent);
-  std::string LockedTrouble();
   bool Failed(const Error& error);
+  void NoteLocked() MILLRACE_REQUIRES(mutex_);
   std::set<AttemptPtr> Withdrawn() const;
   void CountOverrun(const Attempt& attempt);
   void Begin(const std::vector<AttemptPtr>& attempts);
@@ -122,17 +119,13 @@ class Permits {
   std::vector<std::string> shards_;  // as of the last time that all of them were asked
   BootTime ask_home_{};              // whether it still is
   Micros pause_{0};
-  struct Locked {
-    int times = 0;  // in succession
-    BootTime at{};
-  };
-  std::map<std::string, Locked> locked_;  // types of which a row was locked by others
   std::atomic<bool> stopping_{false};
 
   mutable Mutex mutex_;
   PermitBook book_ MILLRACE_GUARDED_BY(mutex_);
   std::string home_ MILLRACE_GUARDED_BY(mutex_);  // written by the strand alone
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
+  std::set<std::string> locked_ MILLRACE_GUARDED_BY(mutex_);  // types, as they were told
   bool starts_ MILLRACE_GUARDED_BY(mutex_) = true;
   std::vector<AttemptPtr> overrunning_ MILLRACE_GUARDED_BY(mutex_);  // told to stop, and not back
 };

@@ -39,6 +39,13 @@ struct PermitChange {
   To to = To::Held;
   std::string task = {};
   std::uint32_t attempt = 0;
+  bool operator==(const PermitChange&) const = default;
+};
+
+enum class PermitAnswer {
+  Done,
+  Refused,  // the row is not as the change wants it
+  Locked    // another session has locked it: nobody has waited for that
 };
 
 class PermitStore {
@@ -51,9 +58,10 @@ class PermitStore {
   virtual Result<std::vector<Permit>> Holders() = 0;
   // The numbers 1 … count are there.
   virtual Status Make(const std::string& handler, std::uint32_t count) = 0;
-  // In the name of `incarnation`; which of them had an effect. Of several, all or none are written.
-  virtual Result<std::vector<bool>> Change(const std::string& incarnation,
-                                           std::span<const PermitChange> changes) = 0;
+  // In the name of `incarnation`; what became of each. Of several, all that are not locked are written, or
+  // none.
+  virtual Result<std::vector<PermitAnswer>> Change(const std::string& incarnation,
+                                                   std::span<const PermitChange> changes) = 0;
 
   // Which shard this one says is the home; empty: it says nothing yet.
   virtual Result<std::string> Home() = 0;

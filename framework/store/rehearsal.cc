@@ -224,7 +224,9 @@ Status RehearsalWalk::Permits() {
     const PermitChange change{type, 1, static_cast<std::uint64_t>(turn), to, "rehearsal/tasks/1", 1};
     BOOST_OUTCOME_TRYV(permits.Change(me_, std::span(&change, 1)));
   }
-  const PermitChange several[] = {{.handler = type, .number = 1, .turn = 3}, {.handler = type, .number = 2}};
+  const PermitChange several[] = {{.handler = type, .number = 1, .turn = 3},
+                                  {.handler = type, .number = 2},
+                                  {.handler = type, .number = 3}};  // that one is not there
   BOOST_OUTCOME_TRYV(permits.Change(me_, several));
   BOOST_OUTCOME_TRYV(permits.Holders());
   BOOST_OUTCOME_TRYV(permits.NameHome(stage_.name));

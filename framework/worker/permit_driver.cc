@@ -58,9 +58,9 @@ class PermitDriver::Port final : public Blocking<PermitPort> {
   Reply<Status> Make(const std::string& home, const std::string& handler, std::uint32_t count) override {
     return AskOf<Status>(home, [&](PermitStore& store) { return store.Make(handler, count); });
   }
-  Reply<Result<std::vector<bool>>> Change(const std::string& home, const std::string& incarnation,
-                                          const std::vector<PermitChange>& changes) override {
-    return AskOf<Result<std::vector<bool>>>(
+  Reply<Result<std::vector<PermitAnswer>>> Change(const std::string& home, const std::string& incarnation,
+                                                  const std::vector<PermitChange>& changes) override {
+    return AskOf<Result<std::vector<PermitAnswer>>>(
         home, [&](PermitStore& store) { return store.Change(incarnation, changes); });
   }
 

@@ -2,6 +2,10 @@
 // framework/store/README.md, "Permits".
 #include "framework/store/permit_store.h"
 
+#include <algorithm>
+#include <set>
+#include <utility>
+
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
@@ -51,23 +55,15 @@ class SqlPermitStore final : public PermitStore {
     return {};
   }
 
-  Result<std::vector<bool>> Change(const std::string& incarnation,
-                                   std::span<const PermitChange> changes) override {
+  Result<std::vector<PermitAnswer>> Change(const std::string& incarnation,
+                                           std::span<const PermitChange> changes) override {
     BOOST_OUTCOME_TRY(claimer, claimers_.ByName(db_, incarnation));
-    std::vector<bool> hit;
-    if (changes.size() == 1) {  // a transaction by itself
-      BOOST_OUTCOME_TRY(one, Write(claimer.number, changes.front()));
-      hit.push_back(one);
-      return hit;
-    }
+    if (changes.size() == 1) return WriteFree(claimer.number, changes);  // a transaction by itself
     Transaction transaction(db_);
     BOOST_OUTCOME_TRYV(transaction.Begin());
-    for (const PermitChange& change : changes) {
-      BOOST_OUTCOME_TRY(one, Write(claimer.number, change));
-      hit.push_back(one);
-    }
+    BOOST_OUTCOME_TRY(answers, WriteFree(claimer.number, changes));
     BOOST_OUTCOME_TRYV(transaction.Commit());
-    return hit;
+    return answers;
   }
 
   Result<std::string> Home() override {
@@ -83,11 +79,50 @@ class SqlPermitStore final : public PermitStore {
   }
 
  private:
+  using Places = std::set<std::pair<std::string, std::uint64_t>>;  // handler, number
+
+  // Which rows somebody else has locked by now; those that nobody has are ours until the transaction ends.
+  Result<Places> Locked(std::span<const PermitChange> changes) {
+    BOOST_OUTCOME_TRY(free, PlacesOf(changes, "$free"));
+    if (free.size() == changes.size()) return Places{};
+    BOOST_OUTCOME_TRY(locked, PlacesOf(changes, ""));
+    std::erase_if(locked, [&](const auto& place) { return free.contains(place); });
+    return locked;
+  }
+  Result<Places> PlacesOf(std::span<const PermitChange> changes, const std::string& lock) {
+    Places places;
+    while (!changes.empty()) {
+      const std::span<const PermitChange> some = changes.first(std::min(changes.size(), kMaxBatchRows));
+      std::vector<Value> values;
+      for (const PermitChange& change : some) values.insert(values.end(), {change.handler, change.number});
+      BOOST_OUTCOME_TRYV(
+          db_.Query("SELECT handler,number FROM millrace_permits$primary WHERE (handler,number)" +
+                        InTuples("(?,?)", some.size()) + " ORDER BY handler,number" + lock,
+                    values, [&](const Row& row) { places.emplace(row.Text(1), row.Number(2)); }));
+      changes = changes.subspan(some.size());
+    }
+    return places;
+  }
+
   Result<std::vector<Permit>> Read(const std::string& which, const std::vector<Value>& values) {
     std::vector<Permit> permits;
     BOOST_OUTCOME_TRYV(db_.Query(kPermitRows + which + " ORDER BY p.handler,p.number", values,
                                  [&](const Row& row) { permits.push_back(PermitOf(row)); }));
     return permits;
+  }
+
+  Result<std::vector<PermitAnswer>> WriteFree(std::uint64_t me, std::span<const PermitChange> changes) {
+    BOOST_OUTCOME_TRY(locked, Locked(changes));
+    std::vector<PermitAnswer> answers;
+    for (const PermitChange& change : changes) {
+      if (locked.contains({change.handler, change.number})) {
+        answers.push_back(PermitAnswer::Locked);
+        continue;
+      }
+      BOOST_OUTCOME_TRY(hit, Write(me, change));
+      answers.push_back(hit ? PermitAnswer::Done : PermitAnswer::Refused);
+    }
+    return answers;
   }
 
   // A holder is replaced once it is marked dead, and never while it lives. The locking EXISTS keeps a

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
+
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace::engine {
@@ -20,7 +22,7 @@ Permit One(PermitStore& permits, std::size_t place = 0) {
 bool Change(PermitStore& permits, const std::string& who, const PermitChange& change) {
   const auto hit = permits.Change(who, std::span(&change, 1));
   EXPECT_TRUE(hit) << hit.error().message;
-  return hit && hit->size() == 1 && hit->front();
+  return hit && *hit == std::vector{PermitAnswer::Done};
 }
 
 PermitChange Take(std::uint64_t turn, const std::string& task = "main/tasks/1", std::uint32_t attempt = 1) {
@@ -142,8 +144,35 @@ TEST_P(SqlStoreContract, SeveralChangesTellWhichHadAnEffect) {
   const PermitChange both[] = {Take(5), {.handler = "mail", .number = 2, .task = "main/tasks/9"}};
   const auto hit = permits->Change("w.1", both);
   ASSERT_TRUE(hit) << hit.error().message;
-  EXPECT_THAT(*hit, ElementsAre(false, true));
+  EXPECT_THAT(*hit, ElementsAre(PermitAnswer::Refused, PermitAnswer::Done));
   EXPECT_EQ(One(*permits, 1).holder, "w.1");
+}
+
+// Such as an operator's, or a worker's that vanished in its own transaction.
+TEST_P(SqlStoreContract, ALockedPermitIsNotWaitedForAndHoldsUpNoOther) {
+  if (!fixture().late_commits()) return;  // one writer at a time: nobody has a row locked beside it
+  const auto permits = store().OpenPermits();
+  ASSERT_TRUE(permits->Make("mail", 3));
+  ASSERT_TRUE(Change(*permits, "w.1", Take(0)));
+  const auto client = sql().NewClient();
+  ASSERT_TRUE(client->Run("BEGIN"));
+  ASSERT_TRUE(client->Run("SELECT * FROM millrace_permits WHERE handler='mail' AND number=1 FOR UPDATE"));
+  const PermitChange changes[] = {{.handler = "mail", .number = 2},
+                                  Take(1, "main/tasks/2"),
+                                  {.handler = "mail", .number = 3, .turn = 7},
+                                  {.handler = "gone", .number = 1}};
+  const auto began = std::chrono::steady_clock::now();
+  const auto several = permits->Change("w.1", changes);
+  const auto one = permits->Change("w.1", std::span(&changes[1], 1));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(500));
+  ASSERT_TRUE(several) << several.error().message;
+  EXPECT_THAT(*several, ElementsAre(PermitAnswer::Done, PermitAnswer::Locked, PermitAnswer::Refused,
+                                    PermitAnswer::Refused));
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_THAT(*one, ElementsAre(PermitAnswer::Locked));
+  EXPECT_EQ(One(*permits, 1).holder, "w.1");
+  ASSERT_TRUE(client->Run("ROLLBACK"));
+  EXPECT_TRUE(Change(*permits, "w.1", changes[1]));
 }
 
 TEST_P(SqlStoreContract, TheHomeIsNamedOnce) {

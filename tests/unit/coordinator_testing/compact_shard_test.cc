@@ -51,6 +51,7 @@ std::string Text(const TableInfo& info) {
 }
 std::string Text(std::uint64_t id) { return std::to_string(id); }
 std::string Text(bool value) { return value ? "yes" : "no"; }
+std::string Text(PermitAnswer answer) { return Text(answer == PermitAnswer::Done); }
 std::string Text(const DueMap& map);
 std::string Text(const SettleReport& report) {
   std::string text;

@@ -18,6 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+using Answers = std::vector<PermitAnswer>;
+
 // A worker without a home for permits: it holds none.
 class Homeless final : public Driven<PermitPort> {
  public:
@@ -31,9 +33,9 @@ class Homeless final : public Driven<PermitPort> {
     return Result<std::vector<Permit>>();
   }
   Reply<Status> Make(const std::string&, const std::string&, std::uint32_t) override { return Status{}; }
-  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string&,
-                                          const std::vector<PermitChange>&) override {
-    return Result<std::vector<bool>>();
+  Reply<Result<Answers>> Change(const std::string&, const std::string&,
+                                const std::vector<PermitChange>&) override {
+    return Result<Answers>();
   }
 };
 
@@ -53,13 +55,13 @@ class OneHome final : public Driven<PermitPort> {
     return Result<std::vector<Permit>>(std::vector<Permit>{row_});
   }
   Reply<Status> Make(const std::string&, const std::string&, std::uint32_t) override { return Status{}; }
-  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string& incarnation,
-                                          const std::vector<PermitChange>& changes) override {
+  Reply<Result<Answers>> Change(const std::string&, const std::string& incarnation,
+                                const std::vector<PermitChange>& changes) override {
     for (const PermitChange& change : changes) {
       row_.holder = change.to == PermitChange::To::Held ? incarnation : "";
       row_.turn = change.turn + 1;
     }
-    return Result<std::vector<bool>>(std::vector<bool>(changes.size(), true));
+    return Result<Answers>(Answers(changes.size(), PermitAnswer::Done));
   }
 
  private:

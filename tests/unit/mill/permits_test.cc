@@ -84,28 +84,33 @@ class ScriptedHome final : public Driven<PermitPort> {
     }
     return Status{};
   }
-  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string& incarnation,
-                                          const std::vector<PermitChange>& changes) override {
-    if (away) return Result<std::vector<bool>>(Fail(*away, "away"));
-    const auto is_locked = [&](const PermitChange& change) { return locked.contains(change.handler); };
-    if (std::any_of(changes.begin(), changes.end(), is_locked))
-      return Result<std::vector<bool>>(Fail(ErrorCode::Conflict, "somebody has locked a row"));
+  using Answers = std::vector<PermitAnswer>;
+  Reply<Result<Answers>> Change(const std::string&, const std::string& incarnation,
+                                const std::vector<PermitChange>& changes) override {
+    if (away) return Result<Answers>(Fail(*away, "away"));
+    ++writes;
     if (loses) {
       late = {incarnation, changes};
       const bool lands = std::exchange(loses, nullptr)();
       if (lands) (void)All(incarnation, changes);
-      return Result<std::vector<bool>>(Fail(ErrorCode::Unknown, "the reply was lost"));
+      return Result<Answers>(Fail(ErrorCode::Unknown, "the reply was lost"));
     }
-    return Result<std::vector<bool>>(All(incarnation, changes));
+    return Result<Answers>(All(incarnation, changes));
   }
   // What was lost lands after all.
-  std::vector<bool> LandLate() { return All(late.first, late.second); }
+  Answers LandLate() { return All(late.first, late.second); }
 
  private:
-  std::vector<bool> All(const std::string& incarnation, const std::vector<PermitChange>& changes) {
-    std::vector<bool> hit;
-    for (const PermitChange& change : changes) hit.push_back(home_.Write(incarnation, change));
-    return hit;
+  Answers All(const std::string& incarnation, const std::vector<PermitChange>& changes) {
+    Answers answers;
+    for (const PermitChange& change : changes) {
+      if (locked.contains({change.handler, change.number})) {
+        answers.push_back(PermitAnswer::Locked);
+      } else {
+        answers.push_back(home_.Write(incarnation, change) ? PermitAnswer::Done : PermitAnswer::Refused);
+      }
+    }
+    return answers;
   }
   struct Home& home_;
 
@@ -117,10 +122,11 @@ class ScriptedHome final : public Driven<PermitPort> {
   std::string silent;                   // does not say what the home is
   std::function<void()> before_naming;  // once
   std::optional<ErrorCode> away;
-  std::set<std::string> locked;  // types
-  std::function<bool()> loses;   // the next reply is lost; whether the statement landed
+  std::set<std::pair<std::string, std::uint32_t>> locked;  // types and numbers
+  std::function<bool()> loses;  // the next reply is lost; whether the statement landed
   std::pair<std::string, std::vector<PermitChange>> late;
   int reads = 0;
+  int writes = 0;
 };
 
 class Shard final : public AttemptHost {
@@ -334,6 +340,7 @@ class LockedRowTest : public PermitsTest {
  protected:
   void SetUp() override { a_.permits.Follow({{"mail", {1, 4}}, {"post", {1, 4}}}); }
   const std::string& HolderOfPost() const { return home_.rows.at({"post", 1}).holder; }
+  const std::set<std::pair<std::string, std::uint32_t>> mail_{{"mail", 1}};
 };
 
 TEST_F(LockedRowTest, HoldsUpItsOwnTypeAlone) {
@@ -341,7 +348,7 @@ TEST_F(LockedRowTest, HoldsUpItsOwnTypeAlone) {
   a_.Claim(2, "post");
   a_.Go(milliseconds(300));
   ASSERT_THAT(a_.Running(), testing::UnorderedElementsAre(1, 2));
-  a_.port.locked = {"mail"};
+  a_.port.locked = mail_;
   a_.Claim(3);
   a_.Claim(4, "post");
   a_.Settle();
@@ -351,19 +358,78 @@ TEST_F(LockedRowTest, HoldsUpItsOwnTypeAlone) {
   a_.Settle();
   a_.Go(seconds(3));
   EXPECT_EQ(HolderOfPost(), "");
-  EXPECT_THAT(a_.permits.Look().trouble, testing::HasSubstr("locked the permits of mail"));
+  EXPECT_THAT(a_.permits.Look().locked, ElementsAre("mail"));
+  EXPECT_EQ(a_.permits.Look().trouble, "") << "of other types they can be had";
   EXPECT_THAT(a_.shard->back, ElementsAre(3));
   a_.port.locked.clear();
   a_.Claim(5);
   a_.Go(seconds(2));
   EXPECT_THAT(a_.Running(), ElementsAre(5));
-  EXPECT_EQ(a_.permits.Look().trouble, "");
+  EXPECT_THAT(a_.permits.Look().locked, IsEmpty());
+}
+
+TEST_F(LockedRowTest, TheNextFreeOneIsTakenInItsPlaceAndItselfOnceItIsFree) {
+  a_.permits.Follow({{"mail", {2, 4}}});
+  a_.port.locked = mail_;
+  a_.Claim(1);
+  a_.Go(milliseconds(300));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_EQ(home_.Row(2).holder, "a.1");
+  a_.Claim(2);
+  a_.Go(milliseconds(300));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  a_.port.locked.clear();
+  a_.Go(milliseconds(700));
+  EXPECT_THAT(a_.Running(), ElementsAre(1, 2));
+}
+
+TEST_F(LockedRowTest, ATaskWhosePermitIsLockedWaitsAndHasAnotherOnceThereIsOne) {
+  a_.permits.Follow({{"mail", {2, 1}}});
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  a_.port.locked = mail_;
+  a_.Settle();
+  a_.Claim(2);
+  a_.Go(milliseconds(500));
+  EXPECT_THAT(a_.Running(), IsEmpty());
+  EXPECT_THAT(a_.shard->back, IsEmpty());
+  a_.permits.Follow({{"mail", {2, 4}}});
+  a_.Go(milliseconds(500));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_EQ(home_.Row(2).task, "main/tasks/2");
+}
+
+TEST_F(LockedRowTest, NoTaskIsClaimedForItAndItIsToldAtAModestPace) {
+  const auto policy = a_.permits.PolicyOf("mail");
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  a_.port.locked = mail_;
+  a_.Settle();
+  a_.Go(milliseconds(100));
+  EXPECT_EQ(policy->ClaimRoom(clock_.Now(), 0), 0U);
+  const int writes = a_.port.writes;
+  a_.Go(seconds(5));
+  EXPECT_GE(a_.port.writes, writes + 5);
+  EXPECT_LE(a_.port.writes, writes + 30);
+}
+
+TEST_F(LockedRowTest, ALockThatIsGoneInAMomentIsNoTrouble) {
+  for (int times = 0; times < 5; ++times) {
+    a_.port.locked = mail_;
+    a_.Claim(1);
+    a_.Go(milliseconds(300));
+    a_.port.locked.clear();
+    a_.Go(milliseconds(500));
+    EXPECT_THAT(a_.permits.Look().locked, IsEmpty());
+    ASSERT_THAT(a_.Running(), ElementsAre(1));
+    a_.Settle();
+  }
 }
 
 TEST_F(LockedRowTest, APermitBehindItIsFreedWhenItIsUnlocked) {
   a_.Claim(1);
   a_.Go(milliseconds(100));
-  a_.port.locked = {"mail"};
+  a_.port.locked = mail_;
   a_.Settle();
   a_.Go(seconds(5));
   EXPECT_EQ(home_.Row().holder, "a.1");
@@ -376,7 +442,7 @@ TEST_F(LockedRowTest, WhatIsInDoubtBehindItHoldsUpNoOtherType) {
   a_.port.loses = [] { return true; };
   a_.Claim(1);
   a_.Go(milliseconds(10));
-  a_.port.locked = {"mail"};
+  a_.port.locked = mail_;
   a_.Claim(2, "post");
   a_.Go(milliseconds(500));
   EXPECT_THAT(a_.Running(), ElementsAre(2));
@@ -386,13 +452,13 @@ TEST_F(LockedRowTest, WhatIsInDoubtBehindItHoldsUpNoOtherType) {
 }
 
 TEST_F(LockedRowTest, NobodyIsTroubledByItWhoDoesNotNeedIt) {
-  a_.port.locked = {"mail"};
+  a_.port.locked = mail_;
   a_.Claim(1);
   a_.Go(seconds(3));
-  EXPECT_NE(a_.permits.Look().trouble, "");
+  EXPECT_THAT(a_.permits.Look().locked, ElementsAre("mail"));
   a_.permits.Follow({{"post", {1, 4}}});
   a_.Go(seconds(12));
-  EXPECT_EQ(a_.permits.Look().trouble, "");
+  EXPECT_THAT(a_.permits.Look().locked, IsEmpty());
 }
 
 // As after a change of the home's entry: the shard has a new life, and its former one ends what it has.
@@ -475,12 +541,22 @@ TEST_F(FormerLifeTest, AFreeThatFailsOrIsLostIsSentAgain) {
   a_.Claim(2);
   GoOn(seconds(1));
   ASSERT_THAT(a_.Running(), ElementsAre(2));
-  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(PermitAnswer::Refused));
+}
+
+TEST_F(FormerLifeTest, AFreeThatMeetsALockIsSentAgain) {
+  a_.port.locked = {{"mail", 1}};
+  a_.Settle();
+  GoOn(seconds(2));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  a_.port.locked.clear();
+  GoOn(seconds(1));
+  EXPECT_EQ(home_.Row().holder, "");
 }
 
 TEST_F(FormerLifeTest, ALockedRowOfAnotherTypeKeepsNothingFromBeingFreed) {
   a_.permits.Follow({{"mail", {1, 4}}, {"post", {1, 4}}});
-  a_.port.locked = {"post"};
+  a_.port.locked = {{"post", 1}};
   a_.Claim(2, "post");
   a_.Settle();
   GoOn(seconds(1));
@@ -500,7 +576,7 @@ TEST_F(PermitsTest, WhatAFormerLifeAskedForAndIsGivenLateIsFreed) {
   a_.Claim(1);
   a_.Go(milliseconds(10));
   a_.port.life = std::make_shared<Lease>("a.2", kLease, clock_.Now());
-  ASSERT_THAT(a_.port.LandLate(), ElementsAre(true));
+  ASSERT_THAT(a_.port.LandLate(), ElementsAre(PermitAnswer::Done));
   a_.Go(seconds(8));
   EXPECT_NE(home_.Row().holder, "a.1");
 }
@@ -588,7 +664,7 @@ TEST_F(PermitsTest, APermitWhoseReplyWasLostIsUsedOnceNothingIsUnderWay) {
   EXPECT_THAT(a_.Running(), ElementsAre(1));
   EXPECT_EQ(home_.Row().holder, "a.1");
   EXPECT_EQ(home_.Row().task, "main/tasks/1");
-  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(PermitAnswer::Refused));
 }
 
 TEST_F(PermitsTest, WhatIsStillUnderWayCannotLandLater) {
@@ -596,7 +672,7 @@ TEST_F(PermitsTest, WhatIsStillUnderWayCannotLandLater) {
   a_.Claim(1);
   a_.Go(milliseconds(500));
   EXPECT_THAT(a_.Running(), ElementsAre(1));
-  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(PermitAnswer::Refused));
 }
 
 TEST_F(PermitsTest, AFreeThatWasLostFreesNoLaterHolder) {
@@ -608,7 +684,7 @@ TEST_F(PermitsTest, AFreeThatWasLostFreesNoLaterHolder) {
   a_.Claim(2);
   a_.Go(milliseconds(500));
   ASSERT_THAT(a_.Running(), ElementsAre(2));
-  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(PermitAnswer::Refused));
   EXPECT_EQ(home_.Row().holder, "a.1");
 }
 
