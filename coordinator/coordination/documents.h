@@ -154,6 +154,7 @@ inline constexpr char kConfigTypes[] =
 inline constexpr char kRefusals[] = "refusals";  // what it can't carry out; a list of texts
 inline constexpr char kIgnored[] = "ignored";    // what it was started with and does not follow; texts
 inline constexpr char kPermitsHeldUp[] = "permits_held_up";  // why none can be had; a text
+inline constexpr char kPermitsLocked[] = "permits_locked";   // types of which others have locked one; a list
 inline constexpr char kShards[] = "shards";                  // an object for each
 inline constexpr char kError[] = "error";                    // of a shard: why it can't work there
 inline constexpr char kDoorbell[] = "doorbell";              // likewise: `on`, or `off` and why

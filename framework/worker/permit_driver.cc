@@ -136,6 +136,7 @@ void PermitDriver::Tell(WorkerStatus& status) const {
   }
   status.permit_home = permits.home;
   status.permit_trouble = permits.trouble;
+  status.permits_locked = permits.locked;
 }
 
 bool PermitDriver::StandsStill(BootTime now, Micros patience) const {

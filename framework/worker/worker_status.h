@@ -89,11 +89,12 @@ struct WorkerStatus {
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
   HandlerRefusals unopened;  // of these the types that can't be run here, since their handler does not open
-  std::vector<QueueStatus> queues;    // by name
-  std::set<std::string> full;         // task types of which due tasks find no room in their lane
-  std::vector<PermitStatus> permits;  // by handler
-  std::string permit_home;            // the shard that they stand in; empty: not known
-  std::string permit_trouble;         // why none can be had; empty: nothing is wrong
+  std::vector<QueueStatus> queues;       // by name
+  std::set<std::string> full;            // task types of which due tasks find no room in their lane
+  std::vector<PermitStatus> permits;     // by handler
+  std::string permit_home;               // the shard that they stand in; empty: not known
+  std::string permit_trouble;            // why none can be had; empty: nothing is wrong
+  std::set<std::string> permits_locked;  // types of which others have locked a row
 };
 
 }  // namespace millrace::engine

@@ -201,6 +201,9 @@ void AddPermits(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, status] : snapshot.statuses) {
     const std::string why = TextPart(status, status_key::kPermitsHeldUp);
     if (!why.empty()) troubles.push_back({id + " holds up what needs a permit: " + why, ""});
+    for (const std::string& type : TextsPart(status, status_key::kPermitsLocked))
+      troubles.push_back({id + " can't change permits of " + type + ": another session has locked their rows",
+                          "end that session, or wait for it"});
   }
 }
 

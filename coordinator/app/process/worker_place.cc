@@ -120,6 +120,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
         {"of", type.concurrency}, {status_key::kPermitsHeld, type.held}, {"waiting", type.waiting}};
   }
   if (!status.permit_trouble.empty()) json[status_key::kPermitsHeldUp] = status.permit_trouble;
+  if (!status.permits_locked.empty()) json[status_key::kPermitsLocked] = status.permits_locked;
   if (!status.paused.empty()) json["paused"] = status.paused;
   for (const BreakerStatus& breaker : status.breakers) {
     auto& told = json[status_key::kBreakers][breaker.handler];

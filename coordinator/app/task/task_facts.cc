@@ -71,8 +71,12 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
     ReadScan(status->second, facts);
     const std::string held_up = TextPart(status->second, status_key::kPermitsHeldUp);
     if (!held_up.empty()) facts.permits_held_up = held_up;
-    const Json& full = PartOf(status->second, status_key::kFull);
-    facts.cluster->queue_full = std::find(full.begin(), full.end(), Json(task.handler)) != full.end();
+    const auto names_type = [&](const char* key) {
+      const Json& types = PartOf(status->second, key);
+      return std::find(types.begin(), types.end(), Json(task.handler)) != types.end();
+    };
+    facts.permits_locked = names_type(status_key::kPermitsLocked);
+    facts.cluster->queue_full = names_type(status_key::kFull);
     if (facts.cluster->owner_there)
       facts.cannot_open = WhyUnopened(snapshot, facts.cluster->owner, facts.shard, task.handler);
   }

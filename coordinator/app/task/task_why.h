@@ -63,6 +63,7 @@ struct WhyFacts {
   bool has_config = false;              // a configuration was read, which may be its workers'
   std::vector<WhyPermit> permits;       // of its type that the living hold
   std::string permits_held_up;          // why none can be had, where it needs one; empty: they can
+  bool permits_locked = false;          // its owner finds rows of its type locked by another session
   HandlerConfig config;                 // over what its handler brings
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };

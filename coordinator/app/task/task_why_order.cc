@@ -56,16 +56,19 @@ void ExplainLimit(const WhyFacts& facts, const std::string& since, std::vector<R
   out.push_back({"limit", "It " + since + " and " + waits});
 }
 
-// None can be had, or all permits of its type are others'.
+// None can be had, rows of them are locked, or all permits of its type are others'.
 void ExplainPermits(const WhyFacts& facts, std::vector<Reason>& out) {
   const std::size_t most = facts.config.limit ? facts.config.limit->concurrency : 0;
-  if (most > 0 && !facts.permits_held_up.empty()) {
-    out.push_back(
-        {"permits_held_up", "It needs a permit (`handlers." + facts.record.task.handler +
-                                ".limit.concurrency`), and none can be had: " + facts.permits_held_up + "."});
+  if (most == 0) return;
+  const std::string needs =
+      "It needs a permit (`handlers." + facts.record.task.handler + ".limit.concurrency`), and ";
+  if (!facts.permits_held_up.empty()) {
+    out.push_back({"permits_held_up", needs + "none can be had: " + facts.permits_held_up + "."});
     return;
   }
-  if (most == 0 || facts.permits.size() < most) return;
+  if (facts.permits_locked)
+    out.push_back({"permits_held_up", needs + "another session has locked rows of them in their home."});
+  if (facts.permits.size() < most) return;
   std::vector<std::string> held;
   for (const auto& [task, worker, since] : facts.permits) {
     held.push_back((task.empty() ? "a task that is about to be claimed" : "task " + task) + " on worker " +

@@ -255,6 +255,14 @@ TEST(ClusterHealthTest, AWorkerThatCanHaveNoPermitsIsNamedWithTheReason) {
                           "answer"));
 }
 
+TEST(ClusterHealthTest, TypesWhosePermitsAreLockedAreNamed) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"permits_locked", {"mail"}}};
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
+              ElementsAre("w1 can't change permits of mail: another session has locked their rows; end that "
+                          "session, or wait for it"));
+}
+
 TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {

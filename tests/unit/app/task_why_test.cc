@@ -378,6 +378,16 @@ TEST(TaskWhyTest, WhereNoPermitCanBeHadItSaysWhy) {
   EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("none can be had: shard a is the home"));
 }
 
+TEST(TaskWhyTest, WherePermitsOfItsTypeAreLockedItSaysSoAndWhoHoldsThem) {
+  WhyFacts facts = Facts();
+  facts.permits_locked = true;
+  facts.config.limit = LimitConfig{.concurrency = 1};
+  EXPECT_THAT(Codes(facts), ElementsAre("permits_held_up", "workers"));
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("another session has locked rows of them"));
+  facts.permits = {{"main/tasks/9", "w2", std::nullopt}};
+  EXPECT_THAT(Codes(facts), ElementsAre("permits_held_up", "permits", "workers"));
+}
+
 TEST(TaskWhyTest, ATaskThatIsClaimedAheadOfItsLimitNamesIt) {
   WhyFacts facts = Facts(TaskState::Running);
   facts.record.task.claimed_by = "w1.a";
