@@ -53,13 +53,15 @@ void RunChecks::CheckPauses(const Run& mine) {
 
 void RunChecks::CheckAlone(const Run& mine) {
   const CheckedShard& shard = databases_.at(mine.shard).checked();
-  const auto lost = [&](const Run& run) { return shard.LostClaim(run.task, run.attempt, run.life); };
+  const auto over = [&](const Run& run) {
+    return !shard.shard().IsAlive(run.life) || shard.LostClaim(run.task, run.attempt, run.life);
+  };
+  if (over(mine)) return;  // stopped between the check and its first line
   for (const auto& [number, other] : runs_) {
     const Run& run = other.run;
     if (&run == &mine || run.task.id != mine.task.id || run.shard != mine.shard || run.task != mine.task)
       continue;
-    if (other.returned || other.given_up || !shard.shard().IsAlive(run.life)) continue;
-    if (lost(run) || lost(mine)) continue;
+    if (other.returned || other.given_up || over(run)) continue;
     journal_.Violation("attempt " + std::to_string(mine.attempt) + " of task " + ToString(mine.task) +
                        " of shard " + std::to_string(mine.shard) + " begins at " + mine.process->name +
                        " beside attempt " + std::to_string(run.attempt) + " at " + run.process->name);

@@ -55,9 +55,14 @@ TEST_F(SimulationTest, AKeyThatIsEnteredWithoutALockIsFoundForThat) {
   EXPECT_NE(report.violation.find("is told to be a duplicate"), std::string::npos) << report.violation;
 }
 
+// Where a worker happens to end first it leaves tasks running, which is found as well.
 TEST_F(SimulationTest, ATaskThatRunsBesideItselfIsFoundForThat) {
-  const SimulationReport report = FirstFound(PlantedBug::ForgetsInFlight, 30);
-  EXPECT_NE(report.violation.find("beside attempt"), std::string::npos) << report.violation;
+  bool found = false;
+  for (std::uint64_t seed = 1; seed <= 30 && !found; ++seed) {
+    const SimulationReport report = Simulate({.seed = seed, .bug = PlantedBug::ForgetsInFlight});
+    found = report.violation.find("beside attempt") != std::string::npos;
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST_F(SimulationTest, APermitThatIsFreeBeforeTheSettleIsFoundForThat) {
