@@ -19,12 +19,22 @@ constexpr Micros kToHear = std::chrono::milliseconds(2'500);
 constexpr Micros kReply = std::chrono::seconds(2);
 // Beats that a failover brings back to numbers seen before may let a live worker be marked dead.
 constexpr Micros kLeftAlone = 2 * kSimulatedLease;
-// Whoever is cut off from ZooKeeper when `assign` is deleted by hand has its share still.
+// Whoever is cut off from ZooKeeper when `assign` is deleted by hand, or a limit is changed, has its share
+// still.
 constexpr Micros kUntilHeard = std::chrono::seconds(15);
 // Over which the starts of a rate are counted; the longer the less its bursts matter.
 constexpr std::array<Micros, 2> kSpans{std::chrono::seconds(10), std::chrono::seconds(30)};
 // A share's burst is of one start at least; and a thread may be held up between a start and its first line.
 constexpr double kMoreAtOnce = 6;
+
+// Zero: any number, but for a burst.
+LimitConfig LaxerOf(const LimitConfig& a, const LimitConfig& b) {
+  const bool bounded = a.concurrency > 0 && b.concurrency > 0;
+  const bool paced = a.rate > 0 && b.rate > 0;
+  return {.rate = paced ? std::max(a.rate, b.rate) : 0,
+          .burst = std::max(a.burst, b.burst),
+          .concurrency = bounded ? std::max(a.concurrency, b.concurrency) : 0};
+}
 
 }  // namespace
 
@@ -68,8 +78,26 @@ void RunChecks::CheckAlone(const Run& mine) {
   }
 }
 
+void RunChecks::LimitIs(const std::string& type, const LimitConfig& limit) {
+  std::vector<Limit>& limits = limits_[type];
+  if (!limits.empty() && limits.back().limit == limit) return;
+  if (!limits.empty()) limits.back().until = timeline_.Now();
+  limits.push_back({limit});
+}
+
+LimitConfig RunChecks::Laxest(const std::string& type, BootTime from, const LimitConfig& known) const {
+  LimitConfig laxest = known;
+  const auto limits = limits_.find(type);
+  if (limits == limits_.end()) return laxest;
+  for (const Limit& each : limits->second) {
+    if (each.until >= from - kUntilHeard) laxest = LaxerOf(laxest, each.limit);
+  }
+  return laxest;
+}
+
 void RunChecks::CheckAtOnce(const Run& mine) {
   ++limited_;
+  LimitConfig limit = Laxest(mine.type, timeline_.Now(), mine.limit);
   std::size_t all = 0;
   std::size_t counted = 0;
   std::string names;
@@ -78,14 +106,16 @@ void RunChecks::CheckAtOnce(const Run& mine) {
     ++all;
     if (IsExcused(other)) continue;
     ++counted;
+    limit = LaxerOf(limit, other.run.limit);
     names += (names.empty() ? "" : ", ") + ToString(other.run.task) + " of shard " +
              std::to_string(other.run.shard) + " by " + other.run.process->name +
              (other.returned ? " (not settled)" : "");
   }
-  if (all > mine.limit.concurrency) ++overlaps_;
+  if (limit.concurrency == 0) return;
+  if (all > limit.concurrency) ++overlaps_;
   const bool forgotten = forgotten_ != BootTime{} && timeline_.Now() - forgotten_ < kUntilHeard;
-  if (counted > mine.limit.concurrency && !forgotten) {
-    journal_.Violation("of " + mine.type + ", which is limited to " + std::to_string(mine.limit.concurrency) +
+  if (counted > limit.concurrency && !forgotten) {
+    journal_.Violation("of " + mine.type + ", which is limited to " + std::to_string(limit.concurrency) +
                        " at once, these run: " + names);
   }
 }
@@ -101,10 +131,12 @@ void RunChecks::CheckRate(const Run& mine) {
     if (LostSharesSince(now - span)) return;
     const auto first = std::lower_bound(starts.begin(), starts.end(), now - span);
     const auto count = static_cast<double>(starts.end() - first);
-    const double burst = mine.limit.burst > 0 ? mine.limit.burst : DefaultBurst(mine.limit.rate);
-    const double most = std::chrono::duration<double>(span).count() * mine.limit.rate + burst + kMoreAtOnce;
+    const LimitConfig limit = Laxest(mine.type, now - span, mine.limit);
+    if (limit.rate <= 0) return;
+    const double burst = limit.burst > 0 ? limit.burst : DefaultBurst(limit.rate);
+    const double most = std::chrono::duration<double>(span).count() * limit.rate + burst + kMoreAtOnce;
     if (count <= most) continue;
-    journal_.Violation("of " + mine.type + ", whose rate is " + std::to_string(mine.limit.rate) +
+    journal_.Violation("of " + mine.type + ", whose rate is " + std::to_string(limit.rate) +
                        "/s with a burst of " + std::to_string(burst) + ", " + std::to_string(count) +
                        " start within " + std::to_string(span.count() / 1'000'000) + " s");
     return;

@@ -45,6 +45,8 @@ class RunChecks {
   // It has ended, and its handler has not.
   void GivenUp(std::uint64_t run);
   void Died(const ModelledProcess& process);
+  // What the configuration says from now on; what it said before may be gone by until all have heard.
+  void LimitIs(const std::string& type, const LimitConfig& limit);
   // Somebody has deleted what the leader has given out.
   void SharesForgotten() { forgotten_ = timeline_.Now(); }
 
@@ -69,6 +71,8 @@ class RunChecks {
   // Its handler runs, or its settle is not known: nobody else may have its permit.
   bool Holds(const Entry& entry) const;
   bool IsExcused(const Entry& entry) const;
+  // Of what its worker knows, and all that may have been gone by since then.
+  LimitConfig Laxest(const std::string& type, BootTime from, const LimitConfig& known) const;
   bool Alive(const std::string& home) const;
   bool FailedOver(const Run& run) const;
   bool LostSharesSince(BootTime from) const;
@@ -82,6 +86,11 @@ class RunChecks {
   std::size_t overlaps_ = 0;
   std::size_t limited_ = 0;
   BootTime forgotten_{};
+  struct Limit {
+    LimitConfig limit;
+    BootTime until = BootTime::max();
+  };
+  std::map<std::string, std::vector<Limit>> limits_;    // by task type; the last is in force
   std::map<std::string, std::deque<BootTime>> starts_;  // by task type, where these have a rate
   std::size_t paced_ = 0;
 };

@@ -21,10 +21,11 @@ bool SameEngine(const EngineConfig& a, const EngineConfig& b) {
 
 bool SameRest(const Config& one, const Config& other, const std::vector<std::string>& handlers) {
   for (const std::string& handler : handlers) {
-    if (one.HandlerFor(handler).bands != other.HandlerFor(handler).bands) return false;
-    if (one.HandlerFor(handler).weight != other.HandlerFor(handler).weight) return false;
-    if (one.HandlerFor(handler).retry.max_failures != other.HandlerFor(handler).retry.max_failures)
+    const HandlerConfig& a = one.HandlerFor(handler);
+    const HandlerConfig& b = other.HandlerFor(handler);
+    if (a.bands != b.bands || a.weight != b.weight || a.retry.max_failures != b.retry.max_failures)
       return false;
+    if (a.limit != b.limit || a.breaker != b.breaker || a.hours != b.hours) return false;
   }
   if (one.shards.size() != other.shards.size()) return false;
   return std::equal(
@@ -40,14 +41,12 @@ SimulatedOperator::SimulatedOperator(SimulatedCluster cluster, std::deque<Simula
 
 void SimulatedOperator::SetUp() {
   Put("engine", EngineText());
-  std::string handlers;
   for (const std::string& handler : cluster_.work.handlers) {
-    handlers += (handlers.empty() ? "{\"" : ",\"") + handler +
-                R"(":{"retry":{"delays":["300ms","1s"],"max_failures":)" +
-                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() +
-                PolicyText(handler) + "}";
+    types_[handler] = {R"("retry":{"delays":["300ms","1s"],"max_failures":)" +
+                           std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText(),
+                       PolicyText(handler, 0)};
   }
-  Put("handlers", handlers + "}");
+  Put("handlers", HandlersText());
   Put("shards", ShardsText(cluster_.work.shards.size(), cluster_.work.slices));
   LookAtConfiguration();
 }
@@ -64,8 +63,10 @@ void SimulatedOperator::Believe(const std::string& part, const std::string& text
   good_.push_back(truth_.Effective());
   if (part != "handlers") return;
   for (const std::string& type : cluster_.work.handlers) {
+    const HandlerConfig& handler = truth_.Effective()->HandlerFor(type);
+    cluster_.runs.LimitIs(type, handler.limit.value_or(LimitConfig{}));
     for (ModelledDatabase& database : cluster_.databases)
-      database.checked().MayFail(type, truth_.Effective()->HandlerFor(type).retry.max_failures);
+      database.checked().MayFail(type, handler.retry.max_failures);
   }
 }
 
@@ -90,7 +91,7 @@ std::string SimulatedOperator::OrderText() {
   return text;
 }
 
-std::string SimulatedOperator::PolicyText(const std::string& handler) {
+std::string SimulatedOperator::PolicyText(const std::string& handler, unsigned halved) {
   std::string text;
   if (cluster_.work.outages.contains(handler)) {
     text += R"(,"breaker":{"failures":0.5,"window":"8s","minimum":)" + std::to_string(2 + times_.Below(2)) +
@@ -100,12 +101,19 @@ std::string SimulatedOperator::PolicyText(const std::string& handler) {
   std::string limit;
   if (times_.OneIn(3)) limit = R"("concurrency":)" + std::to_string(1 + times_.Below(4));
   if (const auto rate = cluster_.work.rates.find(handler); rate != cluster_.work.rates.end()) {
-    limit += (limit.empty() ? R"("rate":")" : R"(,"rate":")") + std::to_string(rate->second) +
+    limit += (limit.empty() ? R"("rate":")" : R"(,"rate":")") + std::to_string(rate->second >> halved) +
              R"(/s","burst":)" + std::to_string(1 + times_.Below(3));
   }
   if (!limit.empty()) text += R"(,"limit":{)" + limit + "}";
   if (times_.OneIn(5)) text += R"(,"hours":{"from":"00:18","to":"00:17"})";
   return text;
+}
+
+std::string SimulatedOperator::HandlersText() const {
+  std::string text;
+  for (const auto& [handler, keys] : types_)
+    text += (text.empty() ? "{\"" : ",\"") + handler + "\":{" + keys.fixed + keys.policy + "}";
+  return text + "}";
 }
 
 std::string SimulatedOperator::ShardsText(std::size_t count, std::uint32_t slices) const {
@@ -123,7 +131,8 @@ void SimulatedOperator::ChangeConfiguration() {
   const std::size_t shards = cluster_.work.shards.size();
   const auto slices =
       cluster_.work.slices / 2 + static_cast<std::uint32_t>(times_.Below(cluster_.work.slices));
-  switch (times_.Below(6)) {
+  const std::string& type = cluster_.work.handlers[times_.Below(cluster_.work.handlers.size())];
+  switch (times_.Below(8)) {
     case 0:
     case 1:
       times_.Note("the engine is configured anew");
@@ -135,6 +144,12 @@ void SimulatedOperator::ChangeConfiguration() {
       times_.EndAfter(seconds(1), seconds(6), [this] { Put("engine", EngineText()); });
       break;
     case 3:
+    case 4:
+      times_.Note(type + " is configured anew");
+      types_[type].policy = PolicyText(type, static_cast<unsigned>(times_.Below(2)));
+      Put("handlers", HandlersText());
+      break;
+    case 5:
       if (shards > 1) {
         times_.Note("shard " + cluster_.work.shards.back() + " is taken out of the cluster");
         Put("shards", ShardsText(shards - 1, cluster_.work.slices));

@@ -52,7 +52,9 @@ class SimulatedOperator {
   std::string EngineText();
   // How a handler is treated beside others; behind its other keys.
   std::string OrderText();
-  std::string PolicyText(const std::string& handler);
+  // Its rate is so often halved.
+  std::string PolicyText(const std::string& handler, unsigned halved);
+  std::string HandlersText() const;
   std::string ShardsText(std::size_t count, std::uint32_t slices) const;
   void Delete(const std::string& top);
   void ServeAll();
@@ -64,7 +66,12 @@ class SimulatedOperator {
   ConfigLayers truth_;
   std::vector<std::shared_ptr<const Config>> good_;  // all that have been the truth
   std::map<std::string, std::string> texts_;         // by part: what was last set
-  std::map<std::string, BootTime> emptied_;          // parts that say nothing any more: since when
+  struct TypeText {
+    std::string fixed;
+    std::string policy;  // drawn anew now and then
+  };
+  std::map<std::string, TypeText> types_;
+  std::map<std::string, BootTime> emptied_;  // parts that say nothing any more: since when
   std::size_t changes_ = 0;
   std::set<std::string> followed_;  // lives of processes that have gone by the good text before a bad one
   std::map<std::string, BootTime> behind_;  // by life: since when
