@@ -105,6 +105,20 @@ TEST_F(PlanWriterTest, APageIsNamedAnewAsAWholeOrNotYet) {
   }
 }
 
+// It counts as its row's owner's: with the row it would go along, and be moved back with it.
+TEST_F(PlanWriterTest, WhatGoesByNoNameYetIsNamedBeforeAnythingMovesForBalance) {
+  Own("w1", 70 * 1024);
+  Own("w2", 70 * 1024);
+  const std::string missing = decision_.wanted["w1"].back() + "@zip";
+  Move("w1", "w2");
+  decision_.wanted["w1"].push_back(missing);
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  ASSERT_THAT(writes, testing::Not(testing::IsEmpty()));
+  EXPECT_EQ(writes.front().path, "/assign/w1");
+  EXPECT_NE(writes.front().data.find(missing), std::string::npos);
+  EXPECT_LE(BytesOf(writes), kMostBytes);
+}
+
 // Whatever it is taken for: else nothing would ever be written.
 TEST_F(PlanWriterTest, TheFirstMoveIsAlwaysCarriedOut) {
   Own("w1", 100);
