@@ -178,7 +178,8 @@ class PlanMaker {
   }
 
   // A slice of a group that split or merged counts as owned by the owner of what it came from, `from`, as
-  // long as it is assigned by that name: pages are named anew one after the other.
+  // long as it is assigned by that name: pages are named anew one after the other. Until all are nothing
+  // moves for balance: what has no name yet would go along, and call for the move back.
   void ListTable(std::uint32_t table, std::uint32_t group, const std::string& from, const Claims& claims) {
     const TableInfo& info = tables_[table].info;
     SliceName name{tables_[table].shard, info.table, 0, groups_[group].name};
@@ -188,6 +189,7 @@ class PlanMaker {
       auto claim = claims.find(slice.name);
       if (claim == claims.end() && !from.empty()) {
         claim = claims.find(ToString({name.shard, name.table, number, from}));
+        if (claim != claims.end()) quiet_ = false;
       }
       if (claim != claims.end()) slice.owner = claim->second.holder;
       slices_.push_back(std::move(slice));
@@ -284,7 +286,7 @@ class PlanMaker {
   }
 
   const PlanState& state_;
-  const bool quiet_;
+  bool quiet_;  // whether anything may move for balance
   const std::vector<HandlerGroup> groups_;
   const std::vector<PlannedTable> tables_;
   const std::vector<Holder> holders_;

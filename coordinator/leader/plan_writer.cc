@@ -60,45 +60,25 @@ class Draft {
     for (const auto& [id, pages] : stored) {
       for (const StoredPage& page : pages) Load(id, page);
     }
-    for (const SliceMove& move : decision.moves) waiting_.insert(move.slice);
   }
 
-  void Carry(bool voluntary, std::vector<SliceMove>& moved) {
+  void Carry(std::vector<SliceMove>& moved) {
     std::vector<const SliceMove*> ordered;
-    for (const SliceMove& move : decision_.moves) {
-      if (move.voluntary == voluntary) ordered.push_back(&move);
-    }
+    for (const SliceMove& move : decision_.moves) ordered.push_back(&move);
     std::sort(ordered.begin(), ordered.end(), [](const SliceMove* a, const SliceMove* b) {
-      return std::tie(a->from, a->to, a->slice) < std::tie(b->from, b->to, b->slice);
+      return std::tie(a->voluntary, a->from, a->to, a->slice) <
+             std::tie(b->voluntary, b->from, b->to, b->slice);
     });
     for (const SliceMove* move : ordered) {
       if (!Fits(*move)) {
+        waiting_.insert(move->slice);
         waiting_anywhere_.insert(WithoutGroup(move->slice));
         continue;
       }
-      waiting_.erase(move->slice);
       Remove(pages_[move->from], move->slice);
       Pages& pages = pages_[move->to];
       if (!Has(pages, move->slice)) Add(move->to, move->slice, RoomFor(pages, move->slice));
       moved.push_back(*move);
-    }
-  }
-
-  // A slice that goes by no name yet counts as its row's owner's. Before that moves for balance: it would go
-  // along, and unbalance what it comes to.
-  void NameMissing() {
-    for (const auto& [id, slices] : decision_.wanted) {
-      Pages& pages = pages_[id];
-      const auto is_former = [&](const Page& page) {
-        return page.stored != nullptr && !page.Slices().empty() && page.stored->groups != decision_.groups;
-      };
-      if (std::any_of(pages.begin(), pages.end(), is_former)) continue;  // these are named anew as a whole
-      for (const std::string& slice : slices) {
-        if (waiting_.contains(slice) || Has(pages, slice)) continue;
-        if (bytes_ + frame_ + SizeOf(slice) > bounds_.longest_multi || touched_ + 1 > bounds_.most_pages)
-          return;
-        Add(id, slice, RoomNow(pages, slice));
-      }
     }
   }
 
@@ -232,11 +212,12 @@ class Draft {
     return index;
   }
 
-  // The same, but for pages that would be too much for this multi.
-  std::size_t RoomNow(const Pages& pages, std::string_view slice) const {
+  // The same, but for pages that would be too much for this multi; `coming` bytes are still to be added to
+  // it.
+  std::size_t RoomNow(const Pages& pages, std::string_view slice, std::size_t coming) const {
     const auto fits = [&](const Page& page) {
       return page.size + SizeOf(slice) <= bounds_.longest_page &&
-             (page.touched || bytes_ + page.size <= bounds_.longest_multi);
+             (page.touched || bytes_ + page.size + coming <= bounds_.longest_multi);
     };
     return static_cast<std::size_t>(std::find_if(pages.begin(), pages.end(), fits) - pages.begin());
   }
@@ -280,13 +261,19 @@ class Draft {
     }
     for (std::size_t i = 0; i < pages.size(); ++i) {
       if (i > 0 && Full()) return;
-      for (const std::string_view slice : MendPage(pages[i], wanted, missing))
-        Add(id, slice, RoomNow(pages, slice));
+      const std::vector<std::string_view> come = MendPage(pages[i], wanted, missing);
+      std::size_t coming = 0;
+      for (const std::string_view slice : come) coming += SizeOf(slice);
+      for (const std::string_view slice : come) {
+        Add(id, slice, RoomNow(pages, slice, coming));
+        coming -= SizeOf(slice);
+      }
     }
     for (const std::string& slice : slices) {
       if (!is_missing(slice)) continue;
-      if (bytes_ + SizeOf(slice) > bounds_.longest_multi) return;
-      Add(id, slice, RoomNow(pages, slice));
+      const std::size_t coming = SizeOf(slice);
+      if (bytes_ + coming > bounds_.longest_multi) return;
+      Add(id, slice, RoomNow(pages, slice, coming));
     }
   }
 
@@ -371,9 +358,7 @@ std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages) {
 std::vector<TreeWrite> PlanWriter::Next(const PlanDecision& decision, const StoredAssignments& stored,
                                         std::vector<SliceMove>& moved) const {
   Draft draft(*this, decision, stored);
-  draft.Carry(false, moved);
-  draft.NameMissing();
-  draft.Carry(true, moved);
+  draft.Carry(moved);
   draft.Mend();
   return draft.Writes();
 }

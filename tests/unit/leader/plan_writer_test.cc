@@ -105,20 +105,6 @@ TEST_F(PlanWriterTest, APageIsNamedAnewAsAWholeOrNotYet) {
   }
 }
 
-// It counts as its row's owner's: with the row it would go along, and be moved back with it.
-TEST_F(PlanWriterTest, WhatGoesByNoNameYetIsNamedBeforeAnythingMovesForBalance) {
-  Own("w1", 70 * 1024);
-  Own("w2", 70 * 1024);
-  const std::string missing = decision_.wanted["w1"].back() + "@zip";
-  Move("w1", "w2");
-  decision_.wanted["w1"].push_back(missing);
-  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
-  ASSERT_THAT(writes, testing::Not(testing::IsEmpty()));
-  EXPECT_EQ(writes.front().path, "/assign/w1");
-  EXPECT_NE(writes.front().data.find(missing), std::string::npos);
-  EXPECT_LE(BytesOf(writes), kMostBytes);
-}
-
 // Whatever it is taken for: else nothing would ever be written.
 TEST_F(PlanWriterTest, TheFirstMoveIsAlwaysCarriedOut) {
   Own("w1", 100);
@@ -183,8 +169,10 @@ class PagesNamedAnewTest : public testing::Test {
       EXPECT_LE(BytesOf(writes), writer_.longest_multi);
       for (const SliceMove& move : moved) moves += move.from.empty() || MayKeep(move) ? 1 : 0;
       for (const TreeWrite& write : writes) Apply(write);
-      for (const char* id : {"w2", "w3", "w4"}) owned_[id].push_back(RowsOf(id, "mail"));
-      RowsOf("w1", "mail");
+      for (const auto& [id, worker] : state_.workers) {
+        std::set<std::string> rows = RowsOf(id, "mail");
+        if (id == "w2" || id == "w3" || id == "w4") owned_[id].push_back(std::move(rows));
+      }
     }
     ADD_FAILURE() << "it does not come to an end";
     return moves;
@@ -262,6 +250,30 @@ TEST_F(PagesNamedAnewTest, AGroupThatLosesATypeMovesOnlyWhatItsOwnerMayNotKeep) 
   Come("w2", {"fax", "mail"});
   EXPECT_EQ(Write(), 0u);
   for (const auto& after : owned_["w3"]) EXPECT_TRUE(std::ranges::includes(after, rows));
+}
+
+// It counts as its row's owner's: with the row it would go along, and be moved back with it.
+TEST_F(PagesNamedAnewTest, NothingMovesForBalanceUntilAllGoByTheirOwnNames) {
+  state_.catalog.tables = {{"main", "mails", 121}};
+  for (const char* id : {"w1", "w2", "w3"}) Come(id, {"mail", "sms"});
+  Come("w4", {"bill"});
+  Write(true);
+  state_.configured = {{"sms", "texts"}};
+  Write(true);
+  std::size_t slices = 0;
+  for (const char* id : {"w1", "w2", "w3"}) slices += Together(stored_[id])->slices.size();
+  EXPECT_EQ(slices, 242u);
+}
+
+// The name of each row stays, and another comes; they go on with the next page, which is half full.
+TEST_F(PagesNamedAnewTest, AMultiIsWithinItsBoundWhereNamesGoOnWithAFurtherPage) {
+  state_.catalog.tables = {{"main", "tasks", 320}};
+  for (const char* id : {"w3", "w4"}) state_.workers.erase(id), state_.roles.erase(id);
+  for (const char* id : {"w1", "w2"}) Come(id, {"mail", "zip"});
+  Write(true);
+  state_.configured = {{"zip", "zip"}};
+  Write(true);
+  for (const char* id : {"w1", "w2"}) EXPECT_THAT(Together(stored_[id])->slices, SizeIs(320)) << id;
 }
 
 TEST_F(PagesNamedAnewTest, ItComesToAnEndWhereMuchMovesForBalance) {
