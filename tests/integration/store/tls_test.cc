@@ -109,12 +109,15 @@ class CutTls : public StoreFaults, public testing::WithParamInterface<const char
     return server;
   }
 
+  // The one that holds the lock comes last: what waits for it would get further first.
   void Cut() {
     const std::string how = GetParam();
     if (how == "server killed") return Server().Kill();
     if (how == "server silent") return Server().Pause();
     const auto list = sql_->Run(
-        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID()");
+        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID() ORDER BY "
+        "id=" +
+        std::to_string(other_ ? other_->id() : 0));
     ASSERT_TRUE(list) << list.error().message;
     for (const auto& row : list->rows) (void)sql_->Run("KILL CONNECTION " + *row[0]);
   }
