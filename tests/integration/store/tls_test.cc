@@ -114,10 +114,11 @@ class CutTls : public StoreFaults, public testing::WithParamInterface<const char
     const std::string how = GetParam();
     if (how == "server killed") return Server().Kill();
     if (how == "server silent") return Server().Pause();
+    const std::string holder = std::to_string(other_ ? other_->id() : 0);
     const auto list = sql_->Run(
-        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID() ORDER BY "
-        "id=" +
-        std::to_string(other_ ? other_->id() : 0));
+        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID() "
+        "ORDER BY id=" +
+        holder);
     ASSERT_TRUE(list) << list.error().message;
     for (const auto& row : list->rows) (void)sql_->Run("KILL CONNECTION " + *row[0]);
   }
