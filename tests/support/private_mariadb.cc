@@ -154,7 +154,10 @@ void PrivateMariadb::Kill() {
   Reap();
 }
 
-void PrivateMariadb::Pause() { kill(pid_, SIGSTOP); }
+void PrivateMariadb::Pause() {
+  kill(pid_, SIGSTOP);
+  waitpid(pid_, nullptr, WUNTRACED);
+}
 void PrivateMariadb::Resume() { kill(pid_, SIGCONT); }
 
 std::string PrivateMariadb::AsRoot(const std::string& sql) const {

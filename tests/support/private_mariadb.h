@@ -32,7 +32,7 @@ class PrivateMariadb {
   void Start();  // returns when it takes connections
   void Stop();   // in good order
   void Kill();   // SIGKILL
-  void Pause();  // SIGSTOP
+  void Pause();  // SIGSTOP; returns when it stands still
   void Resume();
 
   // Runs SQL as root through the server's socket, with the plain client. Returns what it prints.

@@ -92,7 +92,10 @@ class Process:
         self._child.wait()
 
     def pause(self):
+        """SIGSTOP; returns when it stands still."""
         self.send(signal.SIGSTOP)
+        if self.runs():
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self):
         self.send(signal.SIGCONT)
