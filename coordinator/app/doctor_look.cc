@@ -16,7 +16,6 @@ namespace millrace::engine {
 namespace {
 
 using doctor::Examination;
-using doctor::ShardFacts;
 using doctor::TreeFacts;
 
 constexpr Micros kServerLimit = std::chrono::seconds(2);
@@ -151,7 +150,7 @@ void Looker::LookAtShards() {
   if (shards->empty() && !unread) seen_.shards_unknown = "neither the cluster nor this process names a store";
   std::vector<doctor::ShardLook> looks;
   for (auto& [name, shard] : *shards) {
-    ShardFacts facts{.shard = name, .where = shard.store->Describe()};
+    doctor::ShardFacts facts{.shard = name, .where = shard.store->Describe()};
     if (shard.url.kind == StoreUrl::Kind::Sqlite) {
       const std::size_t slash = shard.url.path.rfind('/');
       const std::string folder = slash == std::string::npos ? "." : shard.url.path.substr(0, slash + 1);
@@ -175,7 +174,7 @@ void Looker::LookAtShards() {
 
 void Looker::LookAtSchedules(Shards& shards) {
   std::map<std::string, ShardScheduleFacts> told;
-  for (const ShardFacts& facts : seen_.shards) {
+  for (const doctor::ShardFacts& facts : seen_.shards) {
     Shard& shard = shards.at(facts.shard);
     const Status ready = facts.away ? Status(Fail(*facts.away)) : Prepare(shard, Missing::Refuse);
     told[facts.shard] = ReadShardSchedules(shard, ready, settings_.config);
@@ -190,7 +189,7 @@ void Looker::LookAtSchedules(Shards& shards) {
 
 void Looker::FindUnrunnable() {
   if (!types_) return;
-  for (const ShardFacts& shard : seen_.shards) {
+  for (const doctor::ShardFacts& shard : seen_.shards) {
     for (const std::string& type : shard.handlers) {
       if (!types_->contains(type)) seen_.tree->unrunnable[shard.shard].push_back(type);
     }

@@ -8,7 +8,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
+constexpr Micros kDueSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
@@ -205,7 +205,7 @@ Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empt
   if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
   std::set<std::string> aside;
   for (const DueGroup& group : map->groups) {
-    if (group.first_run_at > map->now + kSoon) continue;
+    if (group.first_run_at > map->now + kDueSoon) continue;
     if (parts_.runner.Runs(group.handler)) {
       std::string because = AsideBecause(group);
       if (because.empty()) co_return false;

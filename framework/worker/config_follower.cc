@@ -6,7 +6,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kTick = std::chrono::milliseconds(100);
+constexpr Micros kPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void ConfigFollower::Run() {
     if (auto config = control_.CurrentConfig(); !Follows(config)) Take(std::move(config));
     if (lanes_.LookAgain())
       admission_.Follow(lanes_.WithThreads(*Followed()));  // they may have other threads now
-    stop_.WaitFor(kTick);
+    stop_.WaitFor(kPause);
   }
   ended_.store(true);
 }

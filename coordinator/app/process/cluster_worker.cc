@@ -25,18 +25,18 @@ constexpr Micros kTick = std::chrono::milliseconds(50);
 constexpr Micros kFirstSlices = std::chrono::seconds(15);
 constexpr const char* kOwnHostAlone = "127.0.0.1";  // and a free port
 
-struct Timing {
+struct SessionTiming {
   Micros session_timeout{};
   Micros wait{};
 };
 
-Result<Timing> ReadTiming(const std::string& session_timeout, const std::string& wait) {
+Result<SessionTiming> ReadSessionTiming(const std::string& session_timeout, const std::string& wait) {
   BOOST_OUTCOME_TRY(session, ReadDuration("--session-timeout", session_timeout));
   if (session < std::chrono::seconds(1) || session > std::chrono::minutes(5)) {
     return Fail(ErrorCode::Invalid, "--session-timeout: give between 1s and 5m");
   }
   BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", wait));
-  return Timing{session, limit};
+  return SessionTiming{session, limit};
 }
 
 // A cluster goes on without this worker: what is left in it is told by one that works until there is nothing.
@@ -111,7 +111,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
 }  // namespace
 
 Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings) {
-  BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
+  BOOST_OUTCOME_TRY(timing, ReadSessionTiming(flags.session_timeout, flags.wait));
   BOOST_OUTCOME_TRYV(flags.id.empty() ? Status() : CheckWorkerId(flags.id));
   BOOST_OUTCOME_TRYV(ReadLoadBalance(flags.load_balance));
   BOOST_OUTCOME_TRY(supervision, Supervision::Begin(flags.http, settings.config.engine));
@@ -131,7 +131,7 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
 }
 
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
-  BOOST_OUTCOME_TRY(timing, ReadTiming(options.session_timeout, options.wait));
+  BOOST_OUTCOME_TRY(timing, ReadSessionTiming(options.session_timeout, options.wait));
   BOOST_OUTCOME_TRYV(options.id.empty() ? Status() : CheckWorkerId(options.id));
   BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
   BOOST_OUTCOME_TRYV(CheckForCluster(settings));

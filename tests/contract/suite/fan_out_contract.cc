@@ -9,9 +9,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const WallTime kFirst{std::chrono::days(20'000)};
+const WallTime kFirstFiring{std::chrono::days(20'000)};
 
-FanOut Bill(WallTime firing = kFirst) {
+FanOut Bill(WallTime firing = kFirstFiring) {
   return {.schedule = "bill",
           .firing = firing,
           .handler = "statement",
@@ -48,13 +48,13 @@ FanOutStep Must(const Result<FanOutStep>& step) {
 TEST_P(SqlStoreContract, AFanOutStandsAsItWasBegunTheOldestFirst) {
   const auto fan_outs = store().OpenFanOuts();
   EXPECT_THAT(*fan_outs->UnderWay(), IsEmpty());
-  Enter(store(), Bill(kFirst + std::chrono::hours(1)));
+  Enter(store(), Bill(kFirstFiring + std::chrono::hours(1)));
   Enter(store(), Bill());
   Enter(store(), Bill());  // the same firing is one
   const auto all = fan_outs->UnderWay();
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_THAT(*all, SizeIs(2));
-  EXPECT_EQ(all->at(0).firing, kFirst);
+  EXPECT_EQ(all->at(0).firing, kFirstFiring);
   EXPECT_EQ(all->at(0).schedule, "bill");
   EXPECT_EQ(all->at(0).handler, "statement");
   EXPECT_EQ(all->at(0).table, TableName("tasks"));
@@ -65,9 +65,9 @@ TEST_P(SqlStoreContract, AFanOutStandsAsItWasBegunTheOldestFirst) {
 }
 
 TEST_P(SqlStoreContract, TheOldestFanOutOfEachScheduleComesBeforeTheSecondOfAny) {
-  FanOut mail = Bill(kFirst + std::chrono::hours(2));
+  FanOut mail = Bill(kFirstFiring + std::chrono::hours(2));
   mail.schedule = "mail";
-  for (const FanOut& one : {Bill(), Bill(kFirst + std::chrono::hours(1)), mail}) Enter(store(), one);
+  for (const FanOut& one : {Bill(), Bill(kFirstFiring + std::chrono::hours(1)), mail}) Enter(store(), one);
   const auto all = store().OpenFanOuts()->UnderWay();
   ASSERT_TRUE(all) << all.error().message;
   std::string order;
@@ -139,7 +139,7 @@ TEST_P(SqlStoreContract, OfEachScheduleTheLastFanOutThatHasEndedIsTold) {
   const auto fan_outs = store().OpenFanOuts();
   EXPECT_THAT(*fan_outs->Ended(), IsEmpty());
   for (int hour = 0; hour < 2; ++hour) {
-    Enter(store(), Bill(kFirst + std::chrono::hours(hour)));
+    Enter(store(), Bill(kFirstFiring + std::chrono::hours(hour)));
     FanOutPage page = Page({"1", "2"}, R"([["exact","2"]])");
     page.last = true;
     page.refused = 3;
@@ -153,7 +153,7 @@ TEST_P(SqlStoreContract, OfEachScheduleTheLastFanOutThatHasEndedIsTold) {
   ASSERT_TRUE(ended) << ended.error().message;
   ASSERT_THAT(*ended, SizeIs(1));
   const EndedFanOut& bill = ended->at("bill");
-  EXPECT_EQ(bill.firing, kFirst + std::chrono::hours(1));
+  EXPECT_EQ(bill.firing, kFirstFiring + std::chrono::hours(1));
   EXPECT_EQ(bill.submitted, 0U);
   EXPECT_EQ(bill.refused, 3U);
   EXPECT_EQ(bill.taken, 7U) << "of the earlier pages five, and both of the last";
@@ -161,7 +161,7 @@ TEST_P(SqlStoreContract, OfEachScheduleTheLastFanOutThatHasEndedIsTold) {
 
 TEST_P(SqlStoreContract, AFanOutThatSomebodyStopsAddsNothingMore) {
   Enter(store(), Bill());
-  Enter(store(), Bill(kFirst + std::chrono::hours(1)));
+  Enter(store(), Bill(kFirstFiring + std::chrono::hours(1)));
   FanOut other = Bill();
   other.schedule = "other";
   Enter(store(), other);
@@ -188,12 +188,13 @@ TEST_P(SqlStoreContract, APageOfAFanOutIsWholeOrNotAtAll) {
 
 TEST_P(SqlStoreContract, AScheduleIsInWorkWhileItsFanOutIsUnderWay) {
   const auto schedules = store().OpenSchedules();
-  ScheduleRow row{.name = "bill", .state = {.rhythm = "@daily", .anchor = kFirst, .next = kFirst}};
+  ScheduleRow row{.name = "bill",
+                  .state = {.rhythm = "@daily", .anchor = kFirstFiring, .next = kFirstFiring}};
   ASSERT_TRUE(*schedules->Make(row));
   row = schedules->Rows()->rows.at(0);
-  ScheduleStep step{.to = row.state, .firing = ScheduledFiring{kFirst, "tasks", Bill()}};
-  step.to.next = kFirst + std::chrono::days(1);
-  step.to.last = kFirst;
+  ScheduleStep step{.to = row.state, .firing = ScheduledFiring{kFirstFiring, "tasks", Bill()}};
+  step.to.next = kFirstFiring + std::chrono::days(1);
+  step.to.last = kFirstFiring;
   const auto stepped = schedules->Step(row, step);
   ASSERT_TRUE(stepped) << stepped.error().message;
   EXPECT_TRUE(stepped->moved);

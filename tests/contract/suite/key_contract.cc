@@ -5,8 +5,6 @@ namespace {
 
 using To = Settlement::To;
 
-std::string Name(std::uint64_t id) { return "tasks/" + std::to_string(id); }
-
 // Claims the task and asks for its key. Empty: it has it.
 std::string HolderFor(StoreTest& test, std::uint64_t id, Task* claimed = nullptr, std::uint32_t attempt = 0) {
   const Task task = test.ClaimOne(id, attempt);
@@ -36,21 +34,21 @@ TEST_P(StoreContract, SubmitLeavesOutTasksWhoseKeyIsTakenAlsoWithinTheBatch) {
   EXPECT_EQ(report->added, 4U);
   ASSERT_EQ(report->ids.size(), 5U);
   EXPECT_EQ(report->ids[1], 0U);
-  EXPECT_EQ(report->duplicates[1], Name(report->ids[0]));
+  EXPECT_EQ(report->duplicates[1], TaskName(report->ids[0]));
   EXPECT_EQ(report->duplicates[0], "");
   EXPECT_NE(report->ids[2], 0U) << "a key is a handler's own";
   auto again = operations().Submit("tasks", batch);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->added, 2U);
-  EXPECT_EQ(again->duplicates[0], Name(report->ids[0]));
-  EXPECT_EQ(again->duplicates[2], Name(report->ids[2]));
+  EXPECT_EQ(again->duplicates[0], TaskName(report->ids[0]));
+  EXPECT_EQ(again->duplicates[2], TaskName(report->ids[2]));
 }
 
 TEST_P(StoreContract, OfTwoPlainInsertsWithOneKeyTheFirstStartedHasIt) {
   const auto first = Add({.slice = 1, .biz_key = "k"});
   const auto second = Add({.slice = 1, .biz_key = "k"});
   EXPECT_EQ(HolderFor(*this, second), "");
-  EXPECT_EQ(HolderFor(*this, first), Name(second));
+  EXPECT_EQ(HolderFor(*this, first), TaskName(second));
 }
 
 TEST_P(StoreContract, AKeyIsFoundWithWhoeverHasItAndNotWithATwinThatWaits) {
@@ -114,8 +112,8 @@ TEST_P(StoreContract, AKeyStaysTakenAfterItsTaskFinishedAndItsRowWasPruned) {
   ASSERT_EQ(HolderFor(*this, id, &task), "");
   Settle({End(task, To::Succeeded)});
   ASSERT_TRUE(fixture().Remove("tasks", id));
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
-  EXPECT_EQ(HolderFor(*this, Add({.biz_key = "k"})), Name(id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(id));
+  EXPECT_EQ(HolderFor(*this, Add({.biz_key = "k"})), TaskName(id));
 }
 
 TEST_P(StoreContract, AKeyIsFreeOnceItsRetentionHasPassed) {
@@ -126,7 +124,7 @@ TEST_P(StoreContract, AKeyIsFreeOnceItsRetentionHasPassed) {
   ASSERT_TRUE(fixture().ExpireKeys());
   const auto other = Add({.biz_key = "k"});
   EXPECT_EQ(HolderFor(*this, other), "");
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(other));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(other));
 }
 
 TEST_P(StoreContract, AnEntryWhoseTaskWasLostBeforeItEndedIsVoid) {
@@ -153,7 +151,7 @@ TEST_P(StoreContract, CancellingATaskThatHasStartedKeepsItsKey) {
   Settle({End(task, To::Waiting)});
   ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
   ASSERT_EQ(StateOf(id), TaskState::Cancelled);
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(id));
 }
 
 TEST_P(StoreContract, ATaskThatWasClaimedAndNeverStartedFreesItsKeyHoweverItIsCancelled) {
@@ -189,7 +187,7 @@ TEST_P(StoreContract, ATaskThatStartedInAnEarlierAttemptKeepsItsKeyWhenItIsCance
   Settlement cancelled = End(task, To::Cancelled);
   cancelled.started = false;
   Settle({cancelled});
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(id));
 }
 
 // Nobody can tell how far a worker got that died with the task in its hands.
@@ -199,7 +197,7 @@ TEST_P(StoreContract, ATaskThatWasRescuedKeepsItsKeyWhenItIsCancelled) {
   ASSERT_TRUE(incarnations().Retire("w.1"));
   ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}}));
   ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(id));
 }
 
 TEST_P(StoreContract, SkippingADuplicateLeavesTheHoldersEntryAlone) {
@@ -207,10 +205,10 @@ TEST_P(StoreContract, SkippingADuplicateLeavesTheHoldersEntryAlone) {
   const auto copy = Add({.biz_key = "k"});
   ASSERT_EQ(HolderFor(*this, holder), "");
   Task task;
-  ASSERT_EQ(HolderFor(*this, copy, &task), Name(holder));
-  Settle({End(task, To::Cancelled, "duplicate of " + Name(holder))});
+  ASSERT_EQ(HolderFor(*this, copy, &task), TaskName(holder));
+  Settle({End(task, To::Cancelled, "duplicate of " + TaskName(holder))});
   ASSERT_TRUE(fixture().ExpireKeys());
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(holder));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(holder));
 }
 
 TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
@@ -219,7 +217,7 @@ TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
   ASSERT_EQ(HolderFor(*this, id, &task), "");
   Settle({End(task, To::Failed, "no")});
   ASSERT_TRUE(fixture().ExpireKeys());
-  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], TaskName(id));
   ASSERT_TRUE(operations().Apply(TaskAction::Retry, "tasks", std::span(&id, 1), "me"));
   EXPECT_EQ(HolderFor(*this, id, nullptr, 1), "");
 }

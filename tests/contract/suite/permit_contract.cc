@@ -8,7 +8,7 @@ namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
-using To = PermitChange::To;
+using PermitTo = PermitChange::To;
 
 const std::vector<std::string> kMail = {"mail"};
 
@@ -26,7 +26,8 @@ bool Change(PermitStore& permits, const std::string& who, const PermitChange& ch
 }
 
 PermitChange Take(std::uint64_t turn, const std::string& task = "main/tasks/1", std::uint32_t attempt = 1) {
-  return {.handler = "mail", .number = 1, .turn = turn, .to = To::Held, .task = task, .attempt = attempt};
+  return {
+      .handler = "mail", .number = 1, .turn = turn, .to = PermitTo::Held, .task = task, .attempt = attempt};
 }
 
 TEST_P(SqlStoreContract, PermitsAreMadeOnceAndAreFree) {
@@ -115,7 +116,7 @@ TEST_P(SqlStoreContract, AHolderBindsItsPermitToItsNextTaskAndFreesIt) {
   ASSERT_TRUE(Change(*permits, "w.1", Take(0)));
   ASSERT_TRUE(Change(*permits, "w.1", Take(1, "main/tasks/2", 3)));
   EXPECT_EQ(One(*permits).task, "main/tasks/2");
-  const PermitChange free{.handler = "mail", .number = 1, .turn = 2, .to = To::Free};
+  const PermitChange free{.handler = "mail", .number = 1, .turn = 2, .to = PermitTo::Free};
   EXPECT_FALSE(Change(*permits, "w.2", free)) << "it is another's";
   EXPECT_TRUE(Change(*permits, "w.1", free));
   EXPECT_EQ(One(*permits).holder, "");
@@ -128,12 +129,12 @@ TEST_P(SqlStoreContract, WhatIsVoidedCannotLandAfterwards) {
   const auto permits = store().OpenPermits();
   ASSERT_TRUE(permits->Make("mail", 1));
   const PermitChange lost = Take(0);
-  EXPECT_TRUE(Change(*permits, "w.1", {.handler = "mail", .number = 1, .turn = 0, .to = To::Voided}));
+  EXPECT_TRUE(Change(*permits, "w.1", {.handler = "mail", .number = 1, .turn = 0, .to = PermitTo::Voided}));
   EXPECT_FALSE(Change(*permits, "w.1", lost));
   EXPECT_EQ(One(*permits).holder, "");
   // One that has landed is seen.
   EXPECT_TRUE(Change(*permits, "w.1", Take(1)));
-  EXPECT_FALSE(Change(*permits, "w.1", {.handler = "mail", .number = 1, .turn = 1, .to = To::Voided}));
+  EXPECT_FALSE(Change(*permits, "w.1", {.handler = "mail", .number = 1, .turn = 1, .to = PermitTo::Voided}));
   EXPECT_EQ(One(*permits).holder, "w.1");
   EXPECT_EQ(One(*permits).turn, 2U);
 }

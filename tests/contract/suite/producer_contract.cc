@@ -47,8 +47,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string Name(std::uint64_t id) { return "tasks/" + std::to_string(id); }
-
 TEST_P(ProducerContract, AnOrderAndItsTaskCommitTogether) {
   Execute("INSERT INTO account (id) VALUES (1)");
   const auto report = Submit({{.handler = "ship", .params = R"({"name":"ü'\"\\?"})", .key = "order-1"}});
@@ -59,7 +57,7 @@ TEST_P(ProducerContract, AnOrderAndItsTaskCommitTogether) {
   EXPECT_EQ(task.params, R"({"name":"ü'\"\\?"})");
   EXPECT_EQ(task.biz_key, "order-1");
   EXPECT_LE(task.run_at, Now());
-  EXPECT_EQ(HolderOf("order-1"), Name(task.key.id));
+  EXPECT_EQ(HolderOf("order-1"), TaskName(task.key.id));
 }
 
 TEST_P(ProducerContract, AnOrderAndItsTaskRollBackTogether) {
@@ -100,8 +98,8 @@ TEST_P(ProducerContract, ADuplicateIsToldAndTheOrderGoesOn) {
                               {.handler = "ship"}});
   CommitAll();
   EXPECT_EQ(report.added, 2u);
-  EXPECT_EQ(report.tasks[0].duplicate_of, Name(holder->ids[0]));
-  EXPECT_EQ(report.tasks[2].duplicate_of, Name(report.tasks[1].id));
+  EXPECT_EQ(report.tasks[0].duplicate_of, TaskName(holder->ids[0]));
+  EXPECT_EQ(report.tasks[2].duplicate_of, TaskName(report.tasks[1].id));
   EXPECT_TRUE(report.tasks[3].added());
   EXPECT_EQ(Accounts(), "1");
   EXPECT_EQ(Tasks(), "3") << "of the duplicates nothing is left";
@@ -115,7 +113,7 @@ TEST_P(ProducerContract, AKeyOfALostTaskIsTakenOver) {
   const auto report = Submit({{.handler = "ship", .key = "a"}, {.handler = "ship", .key = "k"}});
   CommitAll();
   EXPECT_EQ(report.added, 2u);
-  EXPECT_EQ(HolderOf("k"), Name(report.tasks[1].id));
+  EXPECT_EQ(HolderOf("k"), TaskName(report.tasks[1].id));
 }
 
 TEST_P(ProducerContract, ABatchOfThousandsHasItsIdsAndSlicesInRuns) {
@@ -131,7 +129,7 @@ TEST_P(ProducerContract, ABatchOfThousandsHasItsIdsAndSlicesInRuns) {
   EXPECT_EQ(ids.size(), 2'401u);
   for (const std::size_t i : {0U, 998U, 999U, 2'399U})
     EXPECT_EQ(Get(report.tasks[i].id).task.params, numbered(i));
-  EXPECT_EQ(report.tasks[2'400].duplicate_of, Name(report.tasks[0].id)) << "by a key of the same call";
+  EXPECT_EQ(report.tasks[2'400].duplicate_of, TaskName(report.tasks[0].id)) << "by a key of the same call";
   EXPECT_EQ(sql().Ask("SELECT COUNT(DISTINCT slice) FROM tasks WHERE handler='ship'").value_or("?"), "4");
   EXPECT_LE(std::stoi(*sql().Ask("SELECT COUNT(*) FROM tasks a JOIN tasks b ON b.id=a.id+1 WHERE "
                                  "a.handler='ship' AND b.handler='ship' AND a.slice<>b.slice")),
@@ -152,7 +150,7 @@ TEST_P(ProducerContract, OfTwoProducersOfOneKeyTheSecondIsToldTheFirst) {
       transaction_->Rollback();
     }
     second.join();
-    EXPECT_EQ(holder, first_commits ? Name(first.tasks[0].id) : "");
+    EXPECT_EQ(holder, first_commits ? TaskName(first.tasks[0].id) : "");
     EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM tasks WHERE biz_key='" + key + "'").value_or("?"), "1");
   }
 }

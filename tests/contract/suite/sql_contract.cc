@@ -344,7 +344,7 @@ TEST_P(SqlStoreContract, AnEntryOfATaskThatHasEndedStaysWhenItsIdComesAgain) {
   Settle({cancelled});
   report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->duplicates[0], "tasks/" + std::to_string(id)) << "the first one took effect";
+  EXPECT_EQ(report->duplicates[0], TaskName(id)) << "the first one took effect";
 }
 
 TEST_P(SqlStoreContract, AnEntryOfATableThatIsNotThereIsVoid) {

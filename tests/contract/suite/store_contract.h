@@ -49,6 +49,8 @@ class StoreTest {
   std::unique_ptr<IncarnationStore> incarnations_;
 };
 
+// As duplicates and holders of keys are named.
+inline std::string TaskName(std::uint64_t id) { return "tasks/" + std::to_string(id); }
 std::vector<std::uint64_t> IdsOf(const std::vector<ChangedTask>& changed);
 
 // Who upgrades without a pause between two looks at a beat, and hears nothing.

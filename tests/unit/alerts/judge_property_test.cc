@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr Micros kEvery = seconds(60);
+constexpr Micros kEveryMinute = seconds(60);
 
 struct Message {
   bool firing = false;
@@ -42,7 +42,7 @@ class Judging {
  public:
   void Look(const AlertFact& fact, Ledger& ledger, BootTime now) {
     if (!said_) said_ = ledger.Last();
-    const AlertWord word = judge_.Look(fact, *said_, kEvery, now);
+    const AlertWord word = judge_.Look(fact, *said_, kEveryMinute, now);
     if (word == AlertWord::Nothing) return;
     const bool firing = word == AlertWord::Firing;
     const bool mine = ledger.Add(said_->number + 1, {firing, fact.count, now});
@@ -69,7 +69,7 @@ void CheckMessages(const Ledger& ledger) {
       RC_ASSERT(firing);  // over only after firing, and once
     } else {
       RC_ASSERT(!firing || message.count > count);
-      RC_ASSERT(!fired || message.at - *fired >= kEvery);
+      RC_ASSERT(!fired || message.at - *fired >= kEveryMinute);
       fired = message.at;
       count = message.count;
     }

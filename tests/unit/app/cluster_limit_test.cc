@@ -9,12 +9,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-LimitTargets Known() {
+LimitTargets KnownLimits() {
   return {.types = {{"noop", "send_mail"}},
           .tables = {{"east", {{"tasks", 16, {}}}}, {"main", {{"tasks", 64, {99}}, {"tasks_big", 256, {}}}}}};
 }
 
-std::string Refusal(const WorkerLimits& limits, const LimitTargets& known = Known()) {
+std::string Refusal(const WorkerLimits& limits, const LimitTargets& known = KnownLimits()) {
   const Status checked = CheckLimits({limits}, known);
   if (checked) return "";
   EXPECT_EQ(checked.error().code, ErrorCode::Invalid);
@@ -43,7 +43,7 @@ TEST(ClusterLimitTest, ANumberBeyondTheTablesThatAreLeftIsRefused) {
 }
 
 TEST(ClusterLimitTest, WhatIsNotKnownIsNotHeldAgainstAName) {
-  LimitTargets known = Known();
+  LimitTargets known = KnownLimits();
   known.types.reset();
   EXPECT_EQ(Refusal({.handlers = {{"any"}}}, known), "");
   known.all_read = false;
@@ -51,7 +51,7 @@ TEST(ClusterLimitTest, WhatIsNotKnownIsNotHeldAgainstAName) {
 }
 
 TEST(ClusterLimitTest, RowsOfARoundAreForTypesThatAreScannedInRounds) {
-  LimitTargets known = Known();
+  LimitTargets known = KnownLimits();
   known.in_rounds = {"report", "statement"};
   EXPECT_TRUE(CheckLimits({{}, {{"report", 500}}}, known));
   EXPECT_THAT(CheckLimits({{}, {{"reprot", 500}}}, known).error().message,

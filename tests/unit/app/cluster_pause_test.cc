@@ -9,7 +9,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-PauseTargets Known() {
+PauseTargets KnownPauses() {
   PauseTargets known;
   known.shards = {"main", "east"};
   known.tables["main"] = {{"tasks", 64, {70}}};
@@ -18,7 +18,7 @@ PauseTargets Known() {
   return known;
 }
 
-std::string Refusal(const std::string& name, const PauseTargets& known = Known()) {
+std::string Refusal(const std::string& name, const PauseTargets& known = KnownPauses()) {
   const Status checked = CheckPauseTargets({name}, known);
   return checked ? "accepted" : checked.error().message;
 }
@@ -46,7 +46,7 @@ TEST(PauseTargetsTest, WhereNothingIsNearWhatThereIsIsNamed) {
 }
 
 TEST(PauseTargetsTest, WhatIsNotKnownIsNotHeldAgainstAName) {
-  PauseTargets known = Known();
+  PauseTargets known = KnownPauses();
   known.types.reset();
   EXPECT_EQ(Refusal("handler:zzzzz", known), "accepted");
   EXPECT_EQ(Refusal("slice:east:any:5", known), "accepted");  // that shard could not be asked
@@ -55,7 +55,7 @@ TEST(PauseTargetsTest, WhatIsNotKnownIsNotHeldAgainstAName) {
 }
 
 TEST(PauseTargetsTest, OneUnknownNameIsEnough) {
-  EXPECT_FALSE(CheckPauseTargets({"cluster", "shard:none"}, Known()));
+  EXPECT_FALSE(CheckPauseTargets({"cluster", "shard:none"}, KnownPauses()));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/base/time_text.h"
+#include "tests/support/time_of.h"
 
 namespace millrace::engine {
 namespace {
@@ -15,7 +15,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-WallTime At(const char* text) { return ParseTime(text).value(); }
 const WallTime kEvening = At("2026-11-22T18:00:00Z");
 
 Config Configured(const std::string& schedules) {
@@ -27,7 +26,7 @@ Config Configured(const std::string& schedules) {
 
 const char* const kNightly = R"({"nightly":{"cron":"30 2 * * *","zone":"Europe/Berlin","handler":"noop"}})";
 
-ShardScheduleFacts Shard(std::vector<ScheduleRow> rows = {}, WallTime now = kEvening) {
+ShardScheduleFacts ShardOf(std::vector<ScheduleRow> rows = {}, WallTime now = kEvening) {
   return {.now = now, .rows = std::move(rows), .tables = {"tasks", "tasks_001"}};
 }
 
@@ -61,13 +60,13 @@ std::vector<std::string> Times(const ScheduleFacts& schedule, std::size_t count)
 
 TEST(ScheduleReportTest, ANightOnWhichTheClockIsChangedIsMarked) {
   const Config config = Configured(kNightly);
-  const ScheduleFacts spring = FactsAt(config, {{"main", Shard({}, At("2026-03-27T12:00:00Z"))}});
+  const ScheduleFacts spring = FactsAt(config, {{"main", ShardOf({}, At("2026-03-27T12:00:00Z"))}});
   const auto firings = ComingFirings(spring, 3);
   EXPECT_EQ(firings[0].clock_change, "");
   EXPECT_EQ(firings[1].clock_change, "the clock goes from 02:00 to 03:00");
   EXPECT_EQ(firings[2].clock_change, "");
   EXPECT_THAT(FiringTable(spring, firings).Text(0), HasSubstr("2026-03-29 03:00 +0200"));
-  const ScheduleFacts autumn = FactsAt(config, {{"main", Shard({}, At("2026-10-24T12:00:00Z"))}});
+  const ScheduleFacts autumn = FactsAt(config, {{"main", ShardOf({}, At("2026-10-24T12:00:00Z"))}});
   EXPECT_EQ(ComingFirings(autumn, 1)[0].clock_change, "the clock goes from 03:00 back to 02:00");
   EXPECT_EQ(ToJson(autumn, ComingFirings(autumn, 1))[0]["local"], "2026-10-25 02:30 +0200");
 }
@@ -75,7 +74,7 @@ TEST(ScheduleReportTest, ANightOnWhichTheClockIsChangedIsMarked) {
 TEST(ScheduleReportTest, AFiringIsMarkedOnBothSidesOfAChangeThatDay) {
   const Config config =
       Configured(R"({"often":{"cron":"0 */12 * * *","zone":"America/New_York","handler":"noop"}})");
-  const ScheduleFacts autumn = FactsAt(config, {{"main", Shard({}, At("2026-10-31T20:00:00Z"))}});
+  const ScheduleFacts autumn = FactsAt(config, {{"main", ShardOf({}, At("2026-10-31T20:00:00Z"))}});
   const auto firings = ComingFirings(autumn, 3);
   EXPECT_EQ(firings[0].clock_change, "the clock goes from 02:00 back to 01:00");  // midnight
   EXPECT_EQ(firings[1].clock_change, "the clock goes from 02:00 back to 01:00");  // noon
@@ -85,7 +84,7 @@ TEST(ScheduleReportTest, AFiringIsMarkedOnBothSidesOfAChangeThatDay) {
 TEST(ScheduleReportTest, ItGoesOnWhereItsRowStands) {
   const Config config = Configured(R"({"sync":{"every":"10m","handler":"noop"}})");
   const ScheduleRow row = RowOf(config, "sync", kEvening + minutes(3));
-  ScheduleFacts sync = FactsAt(config, {{"main", Shard({row})}});
+  ScheduleFacts sync = FactsAt(config, {{"main", ShardOf({row})}});
   ASSERT_TRUE(sync.row);
   EXPECT_EQ(Times(sync, 1), std::vector<std::string>{"2026-11-22T18:03:00Z"});
   EXPECT_EQ(ToJson(sync)["last_task"], "main/tasks/17");
@@ -99,17 +98,17 @@ TEST(ScheduleReportTest, WhatComesDueInAPauseIsNotShownAsToCome) {
   const Config config = Configured(R"({"sync":{"every":"10m","handler":"noop","paused":true}})");
   ScheduleRow row = RowOf(config, "sync", kEvening - minutes(60));
   row.state.paused = true;
-  const ScheduleFacts sync = FactsAt(config, {{"main", Shard({row})}});
+  const ScheduleFacts sync = FactsAt(config, {{"main", ShardOf({row})}});
   EXPECT_THAT(sync.troubles, IsEmpty());
   EXPECT_THAT(Times(sync, 1), ElementsAre("2026-11-22T18:10:00Z"));
 }
 
 TEST(ScheduleReportTest, AFixedDelayKnowsItsNextFiringOnly) {
   const Config config = Configured(R"({"poll":{"after":"30s","handler":"noop"}})");
-  EXPECT_THAT(Times(FactsAt(config, {{"main", Shard()}}), 5), ElementsAre("2026-11-22T18:00:00Z"));
+  EXPECT_THAT(Times(FactsAt(config, {{"main", ShardOf()}}), 5), ElementsAre("2026-11-22T18:00:00Z"));
   ScheduleRow row = RowOf(config, "poll", kEvening);
   row.state.next.reset();
-  const ScheduleFacts works = FactsAt(config, {{"main", Shard({row})}});
+  const ScheduleFacts works = FactsAt(config, {{"main", ShardOf({row})}});
   EXPECT_THAT(Times(works, 5), IsEmpty());
   EXPECT_THAT(ListTable({works}).Text(0), HasSubstr("when its task has ended"));
 }
@@ -117,21 +116,21 @@ TEST(ScheduleReportTest, AFixedDelayKnowsItsNextFiringOnly) {
 TEST(ScheduleReportTest, WhatIsWrongIsSaid) {
   const Config config = Configured(kNightly);
   const ScheduleRow late = RowOf(config, "nightly", kEvening - minutes(1) - seconds(1));
-  EXPECT_THAT(Names(FactsAt(config, {{"main", Shard({late})}})), ElementsAre("late"));
+  EXPECT_THAT(Names(FactsAt(config, {{"main", ShardOf({late})}})), ElementsAre("late"));
   const ScheduleRow punctual = RowOf(config, "nightly", kEvening - minutes(1));
-  EXPECT_THAT(FactsAt(config, {{"main", Shard({punctual})}}).troubles, IsEmpty());
+  EXPECT_THAT(FactsAt(config, {{"main", ShardOf({punctual})}}).troubles, IsEmpty());
 
   const KnownHandlers others = std::set<std::string>{"noops", "exec"};
-  const ScheduleFacts nobody = FactsAt(config, {{"main", Shard()}}, others);
+  const ScheduleFacts nobody = FactsAt(config, {{"main", ShardOf()}}, others);
   ASSERT_THAT(Names(nobody), ElementsAre("handler"));
   EXPECT_THAT(nobody.troubles[0].what, HasSubstr("did you mean 'noops'?"));
 
   const Config used = Configured(R"({"o":{"every":"1m","handler":"orders"}})");
-  EXPECT_THAT(FactsAt(used, {{"main", Shard()}}, std::set<std::string>{"http_call"}).troubles, IsEmpty());
+  EXPECT_THAT(FactsAt(used, {{"main", ShardOf()}}, std::set<std::string>{"http_call"}).troubles, IsEmpty());
 
   const Config placed = Configured(R"({"p":{"every":"1m","handler":"noop","shard":"eu","table":"taks"}})");
-  EXPECT_THAT(FactsAt(placed, {{"main", Shard()}}).troubles[0].what, HasSubstr("no shard 'eu'"));
-  EXPECT_THAT(FactsAt(placed, {{"eu", Shard()}}).troubles[0].what,
+  EXPECT_THAT(FactsAt(placed, {{"main", ShardOf()}}).troubles[0].what, HasSubstr("no shard 'eu'"));
+  EXPECT_THAT(FactsAt(placed, {{"eu", ShardOf()}}).troubles[0].what,
               HasSubstr("no task table 'taks' (did you mean 'tasks'?)"));
 }
 
@@ -140,7 +139,7 @@ TEST(ScheduleReportTest, AFanOutThatIsUnderWayTellsHowFarItHasCome) {
       R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
   ScheduleRow row = RowOf(config, "bills", At("2026-12-01T02:00:00Z"));
   row.task = TaskKey{"tasks", 0};
-  ShardScheduleFacts shard = Shard({row});
+  ShardScheduleFacts shard = ShardOf({row});
   shard.fan_outs = {{.schedule = "other", .table = "tasks"},
                     {.schedule = "bills", .firing = At("2026-11-01T02:00:00Z"), .table = "tasks"}};
   shard.fan_outs[1].submitted = 3'996;
@@ -155,7 +154,7 @@ TEST(ScheduleReportTest, AFanOutThatIsUnderWayTellsHowFarItHasCome) {
 TEST(ScheduleReportTest, AFanOutThatHasSubmittedNothingForMinutesIsATrouble) {
   const Config config = Configured(
       R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
-  ShardScheduleFacts shard = Shard({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
+  ShardScheduleFacts shard = ShardOf({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
   shard.fan_outs = {
       {.schedule = "bills", .firing = kEvening, .table = "tasks", .begun = kEvening - minutes(2)}};
   EXPECT_THAT(Names(FactsAt(config, {{"main", shard}})), IsEmpty());
@@ -169,7 +168,7 @@ TEST(ScheduleReportTest, AFanOutThatHasSubmittedNothingForMinutesIsATrouble) {
 TEST(ScheduleReportTest, AFanOutThatHasEndedTellsWhatCameOfIt) {
   const Config config = Configured(
       R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
-  ShardScheduleFacts shard = Shard({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
+  ShardScheduleFacts shard = ShardOf({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
   shard.ended["bills"] = {At("2026-11-01T02:00:00Z"), 3'996, 2, 1};
   const ScheduleFacts bills = FactsAt(config, {{"main", shard}});
   EXPECT_THAT(
@@ -187,7 +186,7 @@ TEST(ScheduleReportTest, OfTwoSchedulesWithTheSameKeysTheOneThatSubmitsNothingSa
   EXPECT_EQ(SharesKeysWith("a", config), "b");
   EXPECT_EQ(SharesKeysWith("b", config), "a");
   EXPECT_EQ(SharesKeysWith("c", config), "");
-  ShardScheduleFacts shard = Shard();
+  ShardScheduleFacts shard = ShardOf();
   shard.ended = {{"a", {kEvening, 17, 0, 0}}, {"b", {kEvening, 0, 0, 17}}, {"c", {kEvening, 0, 0, 17}}};
   const auto all = FactsOf(config, {{"main", shard}}, {}, kEvening);
   ASSERT_THAT(all, SizeIs(3));
@@ -201,23 +200,23 @@ TEST(ScheduleReportTest, AOneShotWhoseTimeHasPassedIsNotGood) {
   const Config config = Configured(R"({"once":{"at":"2026-11-22T17:00:00Z","handler":"noop"}})");
   ScheduleRow row = RowOf(config, "once", kEvening);
   row.state.next.reset();
-  const ScheduleFacts never = FactsAt(config, {{"main", Shard({row})}});
+  const ScheduleFacts never = FactsAt(config, {{"main", ShardOf({row})}});
   EXPECT_THAT(ListTable({never}).Text(0), HasSubstr("its time has passed: it never fires"));
   row.state.last = At("2026-11-22T17:00:00Z");
-  const ScheduleFacts over = FactsAt(config, {{"main", Shard({row})}});
+  const ScheduleFacts over = FactsAt(config, {{"main", ShardOf({row})}});
   EXPECT_THAT(ListTable({over}).Text(0), HasSubstr("over"));
   EXPECT_EQ(ToJson(over)["over"], true);
   const Config later = Configured(R"({"once":{"at":"2026-11-22T19:00:00Z","handler":"noop"}})");
   EXPECT_EQ(
-      ToJson(FactsAt(later, {{"main", Shard({RowOf(later, "once", At("2026-11-22T19:00:00Z"))})}}))["over"],
+      ToJson(FactsAt(later, {{"main", ShardOf({RowOf(later, "once", At("2026-11-22T19:00:00Z"))})}}))["over"],
       false);
 }
 
 TEST(ScheduleReportTest, WhatIsAddedPausedDoesNotFireNow) {
   const Config rate = Configured(R"({"sync":{"every":"10m","handler":"noop","paused":true}})");
-  EXPECT_THAT(Times(FactsAt(rate, {{"main", Shard()}}), 1), ElementsAre("2026-11-22T18:10:00Z"));
+  EXPECT_THAT(Times(FactsAt(rate, {{"main", ShardOf()}}), 1), ElementsAre("2026-11-22T18:10:00Z"));
   const Config delay = Configured(R"({"poll":{"after":"30s","handler":"noop","paused":true}})");
-  const ScheduleFacts poll = FactsAt(delay, {{"main", Shard()}});
+  const ScheduleFacts poll = FactsAt(delay, {{"main", ShardOf()}});
   EXPECT_THAT(Times(poll, 5), IsEmpty());
   EXPECT_THAT(ListTable({poll}).Text(0), HasSubstr("once it is resumed"));
 }
@@ -237,13 +236,13 @@ TEST(ScheduleReportTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
 TEST(ScheduleReportTest, TheRowOfTheShardBeforeIsItsRowUntilItHasMoved) {
   const Config config = Configured(R"({"p":{"every":"10m","handler":"noop","shard":"eu"}})");
   ScheduleRow row = RowOf(config, "p", kEvening + minutes(3));
-  const ScheduleFacts before = FactsAt(config, {{"eu", Shard()}, {"main", Shard({row})}});
+  const ScheduleFacts before = FactsAt(config, {{"eu", ShardOf()}, {"main", ShardOf({row})}});
   EXPECT_EQ(before.row_shard, "main");
   EXPECT_EQ(ToJson(before)["last_task"], "main/tasks/17");
   ScheduleRow moved = row;
   moved.moved_to = "eu";
-  EXPECT_EQ(FactsAt(config, {{"eu", Shard({row})}, {"main", Shard({moved})}}).row_shard, "eu");
-  EXPECT_FALSE(FactsAt(config, {{"eu", Shard()}, {"main", Shard({moved})}}).row);
+  EXPECT_EQ(FactsAt(config, {{"eu", ShardOf({row})}, {"main", ShardOf({moved})}}).row_shard, "eu");
+  EXPECT_FALSE(FactsAt(config, {{"eu", ShardOf()}, {"main", ShardOf({moved})}}).row);
 }
 
 }  // namespace

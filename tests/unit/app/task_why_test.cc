@@ -3,16 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/base/time_text.h"
 #include "framework/task/expiry.h"
+#include "tests/support/time_of.h"
 
 namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
 using testing::StartsWith;
-
-WallTime At(const char* text) { return ParseTime(text).value(); }
 
 constexpr const char* kNobody =
     "No worker is running on this store: start one with `millrace run` or `millrace worker`.";

@@ -15,29 +15,29 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Read {
+struct SchedulesRead {
   std::map<std::string, ScheduleConfig> schedules;
   std::string problems;
 };
 
 // Reads `{"schedules":…}` as the file m.json.
-Read ReadPart(const std::string& part) {
+SchedulesRead ReadPart(const std::string& part) {
   const std::string text = "{\"schedules\":\n" + part + "}";
   const PositionMap positions = PositionMap::Read(text);
   Problems problems(positions, "m.json");
-  Read read;
+  SchedulesRead read;
   read.schedules = ReadSchedules(json::parse(text)["schedules"], problems);
   read.problems = problems.Text();
   return read;
 }
 
 ScheduleConfig Schedule(const std::string& object) {
-  Read read = ReadPart("{\"nightly\":" + object + "}");
+  SchedulesRead read = ReadPart("{\"nightly\":" + object + "}");
   EXPECT_EQ(read.problems, "");
   return read.schedules["nightly"];
 }
 
-std::string Refusal(const std::string& object) {
+std::string ScheduleRefusal(const std::string& object) {
   const std::string problems = ReadPart("{\"nightly\":" + object + "}").problems;
   EXPECT_THAT(problems, StartsWith("m.json:2: schedules.nightly"));
   EXPECT_EQ(problems.find('\n'), std::string::npos) << problems;
@@ -160,7 +160,7 @@ TEST(ScheduleConfigTest, RefusesWithTheKeyAndWhatToWrite) {
       {R"(["@daily"])", "nightly: this must be an object"},
   };
   for (const RefusedSchedule& refused : kRefused)
-    EXPECT_THAT(Refusal(refused.object), HasSubstr(refused.says)) << refused.object;
+    EXPECT_THAT(ScheduleRefusal(refused.object), HasSubstr(refused.says)) << refused.object;
 }
 
 TEST(ScheduleConfigTest, RefusesANameThatCouldNotStandInAKey) {

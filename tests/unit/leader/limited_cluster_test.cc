@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr double kRate = 100;
 constexpr Micros kStep = milliseconds(10);
-constexpr Micros kSession = seconds(5);
+constexpr Micros kShortSession = seconds(5);
 constexpr Micros kDeath = seconds(4);  // from a kill until it is marked in the database
 
 class LimitedClusterTest : public ::testing::Test {
@@ -31,7 +31,7 @@ class LimitedClusterTest : public ::testing::Test {
         : id(std::move(its_id)),
           admission(test.clock_),
           member({id, WorkerDocument{.incarnation = id + ".1"}}, ConfigLayers(), CallsOf()),
-          leader({id, id + ".1", {.session_timeout = kSession}}, LeaderCallsOf(test)) {
+          leader({id, id + ".1", {.session_timeout = kShortSession}}, LeaderCallsOf(test)) {
       plane.FollowShares([this](auto shares) { admission.FollowShares(std::move(shares)); });
       auto config = std::make_shared<Config>();
       config->handlers["mail"].limit = LimitConfig{.rate = test.rate_};
@@ -110,7 +110,7 @@ class LimitedClusterTest : public ::testing::Test {
     victim.killed = room_.now();
     room_.Freeze(victim.member);
     room_.Freeze(victim.leader);
-    Pass(kSession);
+    Pass(kShortSession);
     room_.Kill(victim.member);
     room_.Kill(victim.leader);
   }
@@ -217,7 +217,7 @@ TEST_F(LimitedClusterTest, OneThatIsCutOffKeepsItsShareAndTheOthersHaveTheRest) 
   Process& cut = *processes_["w2"];
   room_.Freeze(cut.member);
   room_.Freeze(cut.leader);
-  Pass(kSession);
+  Pass(kShortSession);
   room_.Kill(cut.member);
   room_.Kill(cut.leader);
   Pass(seconds(20));

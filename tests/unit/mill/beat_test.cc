@@ -5,13 +5,12 @@
 
 #include "driven_port.h"
 #include "framework/testing/scratch_store.h"
+#include "tests/unit/mill/start_time.h"
 
 namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
-
-constexpr BootTime kStart{seconds(1000)};
 
 PeerBeat Peer(const std::string& id, std::optional<std::uint64_t> beat, Micros lease = seconds(10)) {
   PeerBeat peer;
@@ -105,9 +104,9 @@ using ::testing::Not;
 using News = Beat::News;
 
 // A memory shard that may be away, or slow.
-class Shard final : public Driven<BeatPort> {
+class BeatingShard final : public Driven<BeatPort> {
  public:
-  Shard(ManualClock& clock, ScratchStore& store)
+  BeatingShard(ManualClock& clock, ScratchStore& store)
       : Driven(clock), clock_(clock), store_(store.OpenIncarnations()) {}
 
   Reply<Status> Register(const Incarnation& self) override {
@@ -167,7 +166,7 @@ class BeatTest : public testing::Test {
   Lives lives_;
   Counter marked_dead_;
   std::vector<News> news_;
-  Shard shard_{clock_, store_};
+  BeatingShard shard_{clock_, store_};
   Beat beat_{Parts(), shard_, [this](News news) { news_.push_back(news); }};
 };
 

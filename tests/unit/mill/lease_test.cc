@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/mill/start_time.h"
+
 namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
-
-constexpr BootTime kStart{seconds(1000)};
 
 TEST(LeaseTest, StartsAreAllowedForFourFifthsOfTheLease) {
   Lease life("w.1", seconds(10), kStart);

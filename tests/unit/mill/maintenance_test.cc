@@ -27,9 +27,9 @@ DueMap GroupsIn(std::uint32_t slices) {
 
 // A shard of groups that are due; of it all is asked that a sweep asks, and the map of all slices takes its
 // time.
-class Shard final : public Driven<TendPort> {
+class TendedShard final : public Driven<TendPort> {
  public:
-  explicit Shard(ManualClock& clock) : Driven(clock), clock_(clock) {}
+  explicit TendedShard(ManualClock& clock) : Driven(clock), clock_(clock) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
     ++maps;
@@ -239,7 +239,7 @@ class MaintenanceTest : public testing::Test {
   Unsettled settle_port_{clock_};
   ScannedShard scan_port_;
   Unbeaten beat_port_{clock_};
-  Shard shard_{clock_};
+  TendedShard shard_{clock_};
   Settler settler_{
       clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}, [](Attempt&) {}};
   Attempts attempts_{

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using To = PermitChange::To;
+using PermitTo = PermitChange::To;
 
 constexpr Micros kLease = seconds(10);
 
@@ -32,12 +32,12 @@ struct Home {
     const auto row = rows.find({change.handler, change.number});
     if (row == rows.end() || row->second.turn != change.turn) return false;
     Permit& permit = row->second;
-    if (change.to == To::Held) {
+    if (change.to == PermitTo::Held) {
       if (dead[who] || (!permit.holder.empty() && permit.holder != who && !dead[permit.holder])) return false;
       permit.holder = who;
       permit.task = change.task;
       permit.attempt = change.attempt;
-    } else if (change.to == To::Free) {
+    } else if (change.to == PermitTo::Free) {
       if (permit.holder != who) return false;
       permit.holder.clear();
       permit.task.clear();
@@ -129,7 +129,7 @@ class ScriptedHome final : public Driven<PermitPort> {
   int writes = 0;
 };
 
-class Shard final : public AttemptHost {
+class PermittingShard final : public AttemptHost {
  public:
   bool StopAsked() const override { return false; }
   StartDecision StartDecisionOf(const Attempt& attempt) const override {
@@ -208,7 +208,7 @@ class Worker final : public Runner {
 
  public:
   ScriptedHome port;
-  std::shared_ptr<Shard> shard = std::make_shared<Shard>();
+  std::shared_ptr<PermittingShard> shard = std::make_shared<PermittingShard>();
   std::deque<AttemptPtr> running;
   int room_again = 0;
   bool beats = true;

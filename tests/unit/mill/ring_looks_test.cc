@@ -4,13 +4,13 @@
 
 #include <vector>
 
+#include "tests/unit/mill/start_time.h"
+
 namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr BootTime kStart{seconds(1000)};
 
 // When the looks are that a single ring asks for, each of this cost, relative to the ring.
 std::vector<Micros> LooksAfterOneRing(RingLooks& looks, Micros cost) {

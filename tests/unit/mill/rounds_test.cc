@@ -22,14 +22,14 @@ using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-constexpr Micros kTick = milliseconds(10);
-constexpr char kType[] = "report";
+constexpr Micros kRoundTick = milliseconds(10);
+constexpr char kReport[] = "report";
 
 ScanRules After(Micros delay, std::uint32_t max_rows, ScanScope scope = ScanScope::Created) {
-  return {{kType, {.after = delay, .max_rows = max_rows, .scope = scope}}};
+  return {{kReport, {.after = delay, .max_rows = max_rows, .scope = scope}}};
 }
 ScanRules Every(Micros period, std::uint32_t max_rows = 0) {
-  return {{kType, {.every = period, .max_rows = max_rows}}};
+  return {{kReport, {.every = period, .max_rows = max_rows}}};
 }
 
 struct SeenRound {
@@ -40,7 +40,7 @@ struct SeenRound {
 
 class RoundsTest : public ::testing::Test {
  protected:
-  void Submit(std::size_t count, const TableName& table = "tasks", const std::string& type = kType,
+  void Submit(std::size_t count, const TableName& table = "tasks", const std::string& type = kReport,
               std::uint32_t priority = 5) {
     NewTask task;
     task.handler = type;
@@ -64,7 +64,7 @@ class RoundsTest : public ::testing::Test {
     for (const BootTime end = clock_.Now() + span; clock_.Now() < end;) {
       if (meanwhile) meanwhile();
       for (const auto& worker : workers_) worker->Work();
-      clock_.Advance(kTick);
+      clock_.Advance(kRoundTick);
     }
     for (const auto& worker : workers_) worker->Work();
   }
@@ -118,7 +118,7 @@ TEST_F(RoundsTest, NoRowThatWasCreatedAfterItsRoundBeganIsTakenThoughRowsComeAll
     const RoundWorker& worker = Start(After(seconds(5), 1000, scope));
     int tick = 0;
     Go(minutes(2), [&] {
-      if (++tick % 5 == 0) Submit(3, "tasks", kType, 9);  // less urgent: those that were there go before
+      if (++tick % 5 == 0) Submit(3, "tasks", kReport, 9);  // less urgent: those that were there go before
     });
     const std::vector<SeenRound> rounds = Rounds(worker);
     ASSERT_THAT(rounds, SizeIs(Ge(11U)));
@@ -153,7 +153,8 @@ TEST_F(RoundsTest, AFixedRateKeepsToItsGridHoweverLongARoundTakes) {
   const std::vector<SeenRound> rounds = Rounds(worker, seconds(4));
   ASSERT_THAT(Sizes(rounds), ElementsAre(300U, 300U, 300U, 300U));
   const std::vector<Micros> begins = Begins(rounds);
-  for (int i = 0; i < 4; ++i) EXPECT_LE(begins[static_cast<std::size_t>(i)] - i * seconds(10), 2 * kTick);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_LE(begins[static_cast<std::size_t>(i)] - i * seconds(10), 2 * kRoundTick);
 }
 
 TEST_F(RoundsTest, ARoundThatTakesLongerThanItsPeriodIsFollowedAtOnceByOne) {

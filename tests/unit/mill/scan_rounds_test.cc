@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "tests/unit/mill/start_time.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -14,7 +16,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr char kType[] = "report";
-constexpr BootTime kStart{seconds(1000)};
 constexpr WallTime kWall{seconds(5000)};
 const std::vector<TableSlices> kAll{{"tasks", true, {}}};
 

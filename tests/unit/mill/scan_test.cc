@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/mill/start_time.h"
+
 namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr BootTime kStart{seconds(1000)};
 constexpr Micros kRewind = seconds(2);
 constexpr WallTime kDue{seconds(5000)};
 

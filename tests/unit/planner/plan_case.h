@@ -31,6 +31,7 @@ std::vector<std::int64_t> LoadsOf(const PlanInput& input, const std::vector<Work
 
 // The input as it is once the plan is carried out.
 PlanInput After(PlanInput input, const std::vector<WorkerIndex>& owners);
+inline PlanInput Balanced(const PlanInput& input) { return After(input, SolvePlan(input).owners); }
 
 // What a plan is judged by, in the order of importance: smaller is better.
 struct Score {

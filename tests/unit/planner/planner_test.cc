@@ -25,8 +25,6 @@ PlanInput Cluster(std::size_t workers, std::size_t slices) {
   return input;
 }
 
-PlanInput Balanced(const PlanInput& input) { return After(input, SolvePlan(input).owners); }
-
 TEST(PlannerTest, AnEleventhWorkerAmongTenTakes93Of1024Slices) {
   PlanInput input = Balanced(Cluster(10, 1024));
   input.workers.emplace_back();

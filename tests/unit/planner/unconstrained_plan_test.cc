@@ -11,8 +11,6 @@ namespace {
 
 constexpr CaseLimits kUnconstrained{.workers = 12, .slices = 100, .constrained = false};
 
-PlanInput Balanced(const PlanInput& input) { return After(input, SolvePlan(input).owners); }
-
 // The input without its last worker, whose slices nobody owns.
 PlanInput WithoutLast(PlanInput input) {
   input.workers.pop_back();

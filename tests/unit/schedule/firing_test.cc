@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <deque>
 
-#include "framework/base/time_text.h"
 #include "framework/testing/manual_clock.h"
+#include "tests/support/time_of.h"
 
 namespace millrace::engine {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-WallTime At(const char* text) { return ParseTime(text).value(); }
 
 Timing Nightly() { return {Cron::Parse("0 2 * * *").value()}; }
 Timing Every(Micros period) { return {FixedRate{period}}; }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "framework/base/time_text.h"
 #include "framework/schedule/timing.h"
+#include "tests/support/time_of.h"
 
 namespace millrace::engine {
 namespace {
@@ -13,8 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-WallTime At(const char* text) { return ParseTime(text).value(); }
 
 RunHours Hours(std::chrono::minutes from, std::chrono::minutes to, const char* zone = "Europe/Berlin") {
   return {from, to, TimeZone::Find(zone).value()};

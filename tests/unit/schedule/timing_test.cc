@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "framework/base/time_text.h"
+#include "tests/support/time_of.h"
 
 namespace millrace::engine {
 namespace {
@@ -12,8 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-WallTime At(const char* text) { return ParseTime(text).value(); }
 
 Timing CronIn(const char* expression, const char* zone) {
   return {Cron::Parse(expression).value(), TimeZone::Find(zone).value()};
