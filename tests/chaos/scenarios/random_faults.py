@@ -13,6 +13,9 @@ from chaos.scenario import main
 WORKERS = ("w1", "w2", "w3", "w4")
 FEWEST = 2  # that are left alone by the faults under way
 KINDS = ("kill", "kill", "kill the leader", "stop")
+# How many rows run, up to 250: they are at the table's beginning, and all of a backlog is not read for it.
+RUNS = ("SELECT COUNT(*) FROM (SELECT 1 FROM tasks STRAIGHT_JOIN millrace_incarnations i ON i.number = claimed_by "
+        "WHERE state = 2 AND worker LIKE %s LIMIT 250) AS seen")
 
 
 class Faults:
@@ -51,8 +54,7 @@ class Faults:
         until = time.monotonic() + 2
         while victim in self._cluster.owned() and time.monotonic() < until:
             worker.pause()
-            rows = self._s.db.value("SELECT COUNT(*) FROM tasks JOIN millrace_incarnations i ON i.number = claimed_by "
-                                    "WHERE state = 2 AND worker = %s", (victim,))
+            rows = self._s.db.value(RUNS, (victim,))
             if rows:
                 worker.kill()
                 self.hit.append(rows)
@@ -95,12 +97,12 @@ def kill_database(s, load, chance):
     kills = s.size(1, 10)
     running = []
     for _ in range(kills):
-        running.append(wait_until("tasks run", s.running, 30, 0.005))
+        running.append(wait_until("tasks run", lambda: s.db.value(RUNS, ("%",)), 30, 0.005))
         s.db.stop()
         time.sleep(chance.uniform(0.2, 3.0))
         s.db.start()
-        before = s.done()
-        wait_until("work goes on", lambda: s.done() > before + load.rate / 2, 60, 0.1)
+        before = s.succeeded()
+        wait_until("work goes on", lambda: s.succeeded() > before + load.rate / 2, 60, 0.1)
         time.sleep(chance.uniform(0.2, s.size(1.0, 5.0)))
     s.check(f"{kills} kills of the database, each while rows run: work goes on by itself",
             f"{min(running)} to {max(running)} rows ran", len(running) == kills)
