@@ -6,7 +6,6 @@ import time
 import pymysql
 
 from chaos import transitions
-from chaos.processes import wait_until
 
 CUSTOMERS = 500
 
@@ -121,7 +120,7 @@ def capacity(s, tasks):
         for start in range(0, tasks, 1000):
             insert(cursor, range(start, min(tasks, start + 1000)), due)
     connection.close()
-    wait_until("all are done", lambda: not s.db.value("SELECT EXISTS (SELECT 1 FROM tasks)"), 240, 0.25)
+    s.wait_all_ended(240)
     took = s.db.value("SELECT TIMESTAMPDIFF(MICROSECOND, %s, MAX(finished_at)) FROM tasks_done", (due,)) / 1e6
     for table in ("tasks_done", "points_account"):
         s.db.rows(f"DELETE FROM {table}")
