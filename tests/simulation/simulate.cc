@@ -2,7 +2,8 @@
 // never happen and did.
 //   millrace_simulate --seeds 10000 [--first 1] [--bug NAME]
 //   millrace_simulate --seed 4711 [--trace] [--bug NAME]
-//   millrace_simulate --seeds 2000 --bug NAME --must-find    stops at the first find; exit 1 if there is none
+//   millrace_simulate --seeds 2000 --bug NAME --must-find WORDS
+//     stops at the first find that says these words; exit 1 if there is none
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -11,9 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coordinator/testing/simulation.h"
@@ -32,14 +35,14 @@ struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t seeds = 1000;
   bool trace = false;
-  bool must_find = false;
+  std::optional<std::string> must_find;  // words of a violation
   PlantedBug bug = PlantedBug::None;
 };
 
 [[noreturn]] void Usage(const std::string& why) {
   std::fprintf(stderr,
                "%s\nusage: millrace_simulate [--seeds N [--first N] | --seed N [--trace]] [--bug NAME "
-               "[--must-find]]\n",
+               "[--must-find WORDS]]\n",
                why.c_str());
   for (const auto& [bug, name] : millrace::engine::kPlantedBugs)
     std::fprintf(stderr, "  --bug %s\n", name.data());
@@ -74,7 +77,7 @@ Arguments Parse(const std::vector<std::string>& words) {
     } else if (words[i] == "--trace") {
       arguments.trace = true;
     } else if (words[i] == "--must-find") {
-      arguments.must_find = true;
+      arguments.must_find = value();
     } else if (words[i] == "--bug") {
       arguments.bug = BugNamed(value());
     } else {
@@ -82,12 +85,15 @@ Arguments Parse(const std::vector<std::string>& words) {
     }
   }
   if (arguments.trace && arguments.seeds != 1) Usage("--trace is for one --seed");
+  if (arguments.must_find && arguments.must_find->empty()) Usage("--must-find wants words of a violation");
   return arguments;
 }
 
 // What many simulations did. Thread-safe.
 class Totals {
  public:
+  explicit Totals(std::optional<std::string> wanted) : wanted_(std::move(wanted)) {}
+
   void Add(std::uint64_t seed, const SimulationReport& report) {
     const std::lock_guard lock(mutex_);
     ++simulations_;
@@ -109,14 +115,16 @@ class Totals {
     paced_ += report.paced;
     longest_unowned_ = std::max(longest_unowned_, report.longest_unowned);
     if (report.violation.empty()) return;
+    if (wanted_ && report.violation.find(*wanted_) != std::string::npos) found_ = true;
     if (violations_++ < kMostTold) {
       std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), report.violation.c_str());
     }
   }
 
+  // Whether a violation said the words that were wanted.
   bool Found() const {
     const std::lock_guard lock(mutex_);
-    return violations_ > 0;
+    return found_;
   }
 
   // Many that sent no claim ahead have not shown what may come of one.
@@ -149,7 +157,9 @@ class Totals {
   }
 
  private:
+  const std::optional<std::string> wanted_;
   mutable std::mutex mutex_;
+  bool found_ = false;
   std::size_t simulations_ = 0;
   millrace::engine::Micros simulated_{0};
   millrace::engine::Micros shortest_ = millrace::engine::Micros::max();
@@ -172,12 +182,12 @@ class Totals {
 };
 
 bool Run(const Arguments& arguments) {
-  Totals totals;
+  Totals totals(arguments.must_find);
   const auto began = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next{arguments.first};
   const auto work = [&] {
     for (std::uint64_t seed = next++; seed < arguments.first + arguments.seeds; seed = next++) {
-      if (arguments.must_find && totals.Found()) return;
+      if (totals.Found()) return;
       SimulationOptions options{.seed = seed, .bug = arguments.bug};
       if (arguments.trace) options.trace = [](const std::string& line) { std::puts(line.c_str()); };
       totals.Add(seed, Simulate(options));
@@ -189,7 +199,9 @@ bool Run(const Arguments& arguments) {
   for (std::thread& thread : threads) thread.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const bool well = totals.Print(took.count());
-  return arguments.must_find ? !well : well && totals.ShowsEnough();
+  if (!arguments.must_find) return well && totals.ShowsEnough();
+  if (!totals.Found()) std::printf("no seed says '%s'\n", arguments.must_find->c_str());
+  return totals.Found();
 }
 
 }  // namespace

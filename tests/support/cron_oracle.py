@@ -1,11 +1,13 @@
 """When cron expressions fire: a second implementation, by Python's zoneinfo, minute by minute.
 
-It shares nothing with the product but the zones' files and the rules of framework/schedule/timing.h: each minute is asked what
-the clock shows and whether it shows that for the second time, and what it skipped since the minute before.
+It shares nothing with the product but the zones' files and the rules of framework/schedule/timing.h: of each minute of an hour
+in which the clock changes it is asked what the clock shows and whether it shows that for the second time, and what it skipped
+since the minute before; in any other hour the clock goes on by minutes.
 """
 import datetime
 import zoneinfo
 
+A_MINUTE = datetime.timedelta(minutes=1)
 DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 
 
@@ -58,31 +60,59 @@ class Expression:
         return shown.minute in self.minutes and shown.hour in self.hours and self.day_fits(shown.date())
 
 
+class Clock:
+    """What a zone's clock shows at an instant, as a time without a zone, and whether it shows that for the second time."""
+
+    def __init__(self, name):
+        self.zone = zoneinfo.ZoneInfo(name)
+
+    def at(self, instant):
+        shown = datetime.datetime.fromtimestamp(instant, self.zone)
+        return shown.replace(tzinfo=None, fold=0), shown.fold == 1
+
+    def goes_steadily(self, first, last):
+        """Whether from `first` to `last` it shows each minute once and leaves none out: they are less than two changes apart."""
+        shown, again = self.at(first)
+        shown_last, again_last = self.at(last)
+        return not again and not again_last and (shown_last - shown).total_seconds() == last - first
+
+
 def firings(name, texts, begin, end):
-    """For each expression the instants from `begin` on and before `end`, both of whole minutes, at which it fires."""
-    zone = zoneinfo.ZoneInfo(name)
-    a_minute = datetime.timedelta(minutes=1)
+    """For each expression the instants from `begin` on, a whole minute, and before `end`, whole hours later, at which it fires."""
+    clock = Clock(name)
     expressions = [Expression(text) for text in texts]
     fired = [[] for _ in expressions]
-    both = list(zip(expressions, fired))
-    by_minute = [[(one, instants) for one, instants in both if minute in one.minutes] for minute in range(60)]
-    before = datetime.datetime.fromtimestamp(begin - 60, zone).replace(tzinfo=None, fold=0)
-    for instant in range(begin, end, 60):
-        shown = datetime.datetime.fromtimestamp(instant, zone)
-        second_time = shown.fold == 1
-        shown = shown.replace(tzinfo=None, fold=0)
+    for hour in range(begin, end, 3600):
+        steadily = clock.goes_steadily(hour - 60, hour + 3540)
+        look_at = plain_hour if steadily else odd_hour
+        for expression, instants in zip(expressions, fired):
+            instants.extend(look_at(clock, expression, hour))
+    return fired
+
+
+def plain_hour(clock, expression, hour):
+    shown, _ = clock.at(hour)
+    if shown.hour not in expression.hours and (shown + 59 * A_MINUTE).hour not in expression.hours:
+        return
+    for later in sorted((minute - shown.minute) % 60 for minute in expression.minutes):
+        if expression.fits(shown + later * A_MINUTE):
+            yield hour + 60 * later
+
+
+def odd_hour(clock, expression, hour):
+    before, _ = clock.at(hour - 60)
+    for instant in range(hour, hour + 3600, 60):
+        shown, second_time = clock.at(instant)
         skipped = []
-        at = before + a_minute
+        at = before + A_MINUTE
         while at < shown:
             skipped.append(at)
-            at += a_minute
+            at += A_MINUTE
         before = shown
-        for expression, instants in both if skipped else by_minute[shown.minute]:
-            fires = expression.fits(shown)
-            if fires and second_time and expression.names_time:
-                fires = False
-            if not fires and skipped and expression.names_hours:
-                fires = any(expression.fits(one) for one in skipped)
-            if fires:
-                instants.append(instant)
-    return fired
+        fires = expression.fits(shown)
+        if fires and second_time and expression.names_time:
+            fires = False
+        if not fires and skipped and expression.names_hours:
+            fires = any(expression.fits(one) for one in skipped)
+        if fires:
+            yield instant

@@ -1,6 +1,6 @@
 """`millrace schedule show NAME --next 400` in twenty zones, odd ones among them, against two others.
 
-When it fires is compared with tests/support/cron_oracle.py, which looks at every minute; what the zone's clock shows then,
+When it fires is compared with tests/support/cron_oracle.py, a second implementation; what the zone's clock shows then,
 with Hinnant's library itself. Usage: schedule_year_test.py ZONE_CLOCK, the program that asks that library.
 """
 import datetime
