@@ -36,6 +36,14 @@ std::chrono::steady_clock::time_point KillBy(const millrace::Context& context) {
   return context.Deadline() + std::clamp<millrace::Duration>(context.TimeLeft() / 10, 1s, 10s) - kToBeGone;
 }
 
+// Refused when the handler is opened, and not by each task.
+void CheckPath(const std::string& option, const std::string& path, bool directory) {
+  // With a '/' at its end it names a directory or nothing.
+  if (::access((directory ? path + "/" : path).c_str(), X_OK) == 0) return;
+  throw millrace::BadInput("'" + option + "' names '" + path + "', which is missing or can't be " +
+                           (directory ? "entered" : "executed"));
+}
+
 class Exec final : public millrace::Handler {
  public:
   void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
@@ -43,11 +51,9 @@ class Exec final : public millrace::Handler {
         {"program", "args", "directory", "environment", "secret_environment", "fail_on", "grace_ms"});
     program_.path = options.Text("program");
     if (!program_.path.starts_with('/')) throw millrace::BadInput("'program' must be an absolute path");
-    if (::access(program_.path.c_str(), X_OK) != 0) {
-      throw millrace::BadInput("'program' names '" + program_.path +
-                               "', which is missing or can't be executed");
-    }
+    CheckPath("program", program_.path, false);
     program_.directory = options.Text("directory", "");
+    if (!program_.directory.empty()) CheckPath("directory", program_.directory, true);
     grace_ = std::chrono::milliseconds(options.Integer("grace_ms", 2000, 0, 60 * 60 * 1000));
     if (options.Find("args")) {
       for (const auto& argument : options.At("args").Items()) program_.arguments.push_back(argument.AsText());

@@ -1,6 +1,6 @@
 // The child's side of running a program: a keeper process that outlives nobody. It starts the program in a
 // process group of its own, passes signals on to the group, and kills the group when the program ends or the
-// worker dies.
+// worker dies. It reaps all that the program leaves behind.
 #pragma once
 
 #include <sys/types.h>

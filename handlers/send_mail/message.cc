@@ -89,28 +89,54 @@ std::string MessageId(std::string_view key, std::string_view from) {
   return "<" + id + std::string(from.substr(from.find('@'))) + ">";
 }
 
+// RFC 2045, 6.8: the line ends of a text are CR LF before it is encoded.
+std::string WithCrLf(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n' && !out.ends_with('\r')) out += '\r';
+    out += c;
+  }
+  return out;
+}
+
 std::string BodyLines(const std::string& body) {
-  const std::string encoded = Base64(body);
+  const std::string encoded = Base64(WithCrLf(body));
   std::string out;
   for (std::size_t i = 0; i < encoded.size(); i += kLineOfBase64)
     out += encoded.substr(i, kLineOfBase64) + "\r\n";
   return out;
 }
 
-}  // namespace
-
-std::string Fill(std::string_view text, const millrace::Json& params) {
+// With what `value_of` gives for the name in each `{{name}}`.
+template <class ValueForName>
+std::string Filled(std::string_view text, const ValueForName& value_of) {
   std::string out;
   while (true) {
     const std::size_t open = text.find("{{");
     out += text.substr(0, open);
     if (open == std::string_view::npos) return out;
     const std::size_t close = text.find("}}", open);
-    if (close == std::string_view::npos)
+    if (close == std::string_view::npos || text.find("{{", open + 2) < close)
       throw millrace::BadInput("a '{{' of a template is not closed by '}}'");
-    out += ValueOf(params, Trimmed(text.substr(open + 2, close - open - 2)));
+    out += value_of(Trimmed(text.substr(open + 2, close - open - 2)));
     text.remove_prefix(close + 2);
   }
+}
+
+}  // namespace
+
+std::string ReadTemplate(const millrace::Json& options, const std::string& name) {
+  std::string text = options.Text(name, "{{" + name + "}}");
+  try {
+    Filled(text, [](const std::string&) { return std::string(); });
+  } catch (const millrace::BadInput& error) {
+    throw millrace::BadInput("'" + name + "': " + error.what());
+  }
+  return text;
+}
+
+std::string Fill(std::string_view text, const millrace::Json& params) {
+  return Filled(text, [&params](const std::string& name) { return ValueOf(params, name); });
 }
 
 Message Compose(const Templates& templates, const millrace::Json& params, std::string_view idempotency_key,

@@ -16,8 +16,8 @@ class SendMail final : public millrace::Handler {
     options.AllowOnly(
         {"server", "from", "security", "user", "timeout_ms", "ca_file", "to", "subject", "body"});
     server_.emplace(options, secrets);
-    templates_ = {server_->from(), options.Text("to", "{{to}}"), options.Text("subject", "{{subject}}"),
-                  options.Text("body", "{{body}}")};
+    templates_ = {server_->from(), ReadTemplate(options, "to"), ReadTemplate(options, "subject"),
+                  ReadTemplate(options, "body")};
   }
 
   millrace::Outcome Run(const millrace::Task& task, millrace::Context& context) override {

@@ -11,21 +11,50 @@
 namespace send_mail {
 namespace {
 
-std::size_t Give(char* buffer, std::size_t size, std::size_t count, void* left) noexcept {
-  auto& text = *static_cast<std::string_view*>(left);
-  const std::size_t given = std::min(size * count, text.size());
-  std::memcpy(buffer, text.data(), given);
-  text.remove_prefix(given);
+// How far it has come with the server.
+struct Conversation {
+  std::string_view left;  // of the text: what libcurl has not taken yet
+  bool login_due;         // a user is named, and no login has succeeded
+};
+
+std::size_t Give(char* buffer, std::size_t size, std::size_t count, void* conversation) noexcept {
+  std::string_view& left = static_cast<Conversation*>(conversation)->left;
+  const std::size_t given = std::min(size * count, left.size());
+  std::memcpy(buffer, left.data(), given);
+  left.remove_prefix(given);
   return given;
+}
+
+// Hears every line of the server's. Where it offers no login, libcurl goes on without one and says nothing.
+std::size_t HearLogin(char* line, std::size_t size, std::size_t count, void* conversation) noexcept {
+  constexpr std::string_view kLoggedIn = "235";
+  if (std::string_view(line, size * count).starts_with(kLoggedIn))
+    static_cast<Conversation*>(conversation)->login_due = false;
+  return size * count;
 }
 
 // The replies that ask for a login or refuse one: the operator's to repair, so that the mail may go out
 // later.
 bool ConcernsLogin(long status) { return status == 530 || status == 534 || status == 535 || status == 538; }
 
-// A server's 5xx to the sender, the recipient or the text stands; every other failure may pass.
-millrace::Outcome Judge(CURLcode code, const CurlTransfer& transfer) {
-  const std::string why = "the mail was not sent: " + transfer.Problem(code);
+std::string NoOffer(const std::string& what) {
+  return "the server offers no " + what + ": look at 'security' and the port";
+}
+
+// Where the server offers too little, libcurl's words do not say what to do about it.
+std::string ProblemOf(CURLcode code, const CurlTransfer& transfer) {
+  const std::string problem = transfer.Problem(code);
+  if (transfer.Status() >= 400) return problem;
+  if (code == CURLE_USE_SSL_FAILED) return NoOffer("encryption") + " (" + problem + ")";
+  if (code == CURLE_LOGIN_DENIED) return NoOffer("login that is known here") + " (" + problem + ")";
+  return problem;
+}
+
+// A server's 5xx to the sender, the recipient or the text stands; every other failure may pass. One that
+// greets with a 5xx turns everybody away. One that offered the user no login may take from the user what it
+// refuses now.
+millrace::Outcome Judge(CURLcode code, const CurlTransfer& transfer, const Conversation& conversation) {
+  const std::string why = "the mail was not sent: " + ProblemOf(code, transfer);
   if (code == CURLE_ABORTED_BY_CALLBACK)
     return millrace::Retry("stopped before the mail was sent").Class("stopped");
   if (code == CURLE_OPERATION_TIMEDOUT) return millrace::Retry(why).Class("timeout");
@@ -36,7 +65,10 @@ millrace::Outcome Judge(CURLcode code, const CurlTransfer& transfer) {
   const long status = transfer.Status();
   if (status < 400) return millrace::Retry(why).Class("connection");
   const std::string error_class = "smtp_" + std::to_string(status);
-  const bool refused = code == CURLE_SEND_ERROR || code == CURLE_WEIRD_SERVER_REPLY;
+  const bool text_refused = code == CURLE_WEIRD_SERVER_REPLY && conversation.left.empty();
+  const bool refused = code == CURLE_SEND_ERROR || text_refused;
+  if (refused && conversation.login_due)
+    return millrace::Retry(why + "; " + NoOffer("login")).Class(error_class);
   const bool final = status >= 500 && refused && !ConcernsLogin(status);
   return final ? millrace::Fail(why).Class(error_class) : millrace::Retry(why).Class(error_class);
 }
@@ -84,7 +116,7 @@ millrace::Outcome SmtpServer::Send(const Message& message, millrace::Context& co
   const std::string from = "<" + from_ + ">";
   CurlList recipients;
   Append(recipients, "<" + message.to + ">");
-  std::string_view left = message.text;
+  Conversation conversation{message.text, !user_.empty()};
 
   CurlTransfer transfer(context);
   transfer.Set(CURLOPT_URL, url_.c_str());
@@ -95,20 +127,26 @@ millrace::Outcome SmtpServer::Send(const Message& message, millrace::Context& co
   transfer.Set(CURLOPT_MAIL_RCPT, recipients.get());
   transfer.Set(CURLOPT_UPLOAD, 1L);
   transfer.Set(CURLOPT_READFUNCTION, &Give);
-  transfer.Set(CURLOPT_READDATA, &left);
+  transfer.Set(CURLOPT_READDATA, &conversation);
+  transfer.Set(CURLOPT_HEADERFUNCTION, &HearLogin);
+  transfer.Set(CURLOPT_HEADERDATA, &conversation);
   if (!ca_file_.empty()) transfer.Set(CURLOPT_CAINFO, ca_file_.c_str());
   if (!user_.empty()) {
     transfer.Set(CURLOPT_USERNAME, user_.c_str());
     transfer.Set(CURLOPT_PASSWORD, password_.c_str());
   }
-  // Libcurl says QUIT when it closes the connection, and waits two minutes for the reply: here, where it can
-  // be ended, and not when the handle goes.
+  // Libcurl says QUIT when it closes the connection, and waits for the reply: here, where it can be ended,
+  // and not when the handle goes.
   transfer.Set(CURLOPT_FORBID_REUSE, 1L);
+  // By itself it waits two minutes for each reply: too long for that to QUIT, too short for a longer limit.
+  transfer.Set(CURLOPT_SERVER_RESPONSE_TIMEOUT,
+               static_cast<long>(std::chrono::ceil<std::chrono::seconds>(limit_).count()));
   // The reply to the text is the first one after all of it has been taken, and QUIT's is not told.
-  const auto accepted = [&] { return left.empty() && transfer.Status() / 100 == 2; };
+  const auto accepted = [&] { return conversation.left.empty() && transfer.Status() / 100 == 2; };
   transfer.EndOnce(accepted);
   const CURLcode code = transfer.Perform(limit_);
-  return code == CURLE_OK || accepted() ? millrace::Done("sent to " + message.to) : Judge(code, transfer);
+  return code == CURLE_OK || accepted() ? millrace::Done("sent to " + message.to)
+                                        : Judge(code, transfer, conversation);
 }
 
 }  // namespace send_mail

@@ -22,6 +22,13 @@ class SendMailTest : public ShippedHandlerTest {
             R"(","security":"none","from":"shop@example.org","subject":"{{subject}}","body":"Hello {{name}}"})",
         params);
   }
+  // A mail without templates, by a server of its own and with `more` options.
+  Outcome SendBy(const ScriptServer& server, const std::string& to, const std::string& more = "") {
+    return Run("send_mail",
+               R"({"server":")" + server.Address() +
+                   R"(","security":"none","from":"shop@example.org","subject":"x","body":"y")" + more + "}",
+               R"({"to":")" + to + "\"}", {{"password", "a secret"}});
+  }
   ScriptServer server_{"smtp_server.py"};
 };
 
@@ -58,6 +65,16 @@ TEST_F(SendMailTest, WithoutTemplatesTheTaskHasThem) {
       "send_mail", R"({"server":")" + server_.Address() + R"(","security":"none","from":"shop@example.org"})",
       R"({"to":"ann@example.org","subject":"Yours","body":"All of it"})");
   EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+}
+
+// RFC 2045 wants it of a text, before it is encoded.
+TEST_F(SendMailTest, ALineOfTheBodyEndsWithCrLf) {
+  for (const char* name : {R"(a\nb)", R"(a\r\nb)"}) {
+    const std::string params =
+        R"({"to":"ann@example.org","subject":"x","name":")" + std::string(name) + "\"}";
+    EXPECT_EQ(Send(params).kind, OutcomeKind::Done);
+    EXPECT_THAT(server_.NextLine(), HasSubstr(R"(\r\n\r\nSGVsbG8gYQ0KYg==)")) << name;
+  }
 }
 
 TEST_F(SendMailTest, AParameterCannotAddAHeader) {
@@ -100,18 +117,52 @@ TEST_F(SendMailTest, RepliesBecomeOutcomes) {
   EXPECT_EQ(spam.error_class, "smtp_554");
 }
 
+// It may be overloaded, or not know this worker's address: of the mail it has not heard.
+TEST_F(SendMailTest, AServerThatTurnsEverybodyAwayIsRetried) {
+  for (const std::string& status : std::vector<std::string>{"521", "554"}) {
+    const ScriptServer closed("smtp_server.py", {"--greeting", status + " no service here"});
+    const Outcome outcome = SendBy(closed, "ann@example.org");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << outcome.text;
+    EXPECT_EQ(outcome.error_class, "smtp_" + status);
+  }
+}
+
 // It has the mail: nothing that comes after may have it sent again, or keep the thread.
 TEST_F(SendMailTest, AServerThatTakesTheMailAndThenSaysNothingHasTakenIt) {
-  ScriptServer silent("smtp_server.py", {"--silent-after-mail"});
+  ScriptServer silent("smtp_server.py", {"--silent-at-quit"});
   const auto before = std::chrono::steady_clock::now();
-  const Outcome outcome =
-      Run("send_mail",
-          R"({"server":")" + silent.Address() +
-              R"(","security":"none","from":"shop@example.org","subject":"x","body":"y"})",
-          R"({"to":"ann@example.org"})");
+  const Outcome outcome = SendBy(silent, "ann@example.org");
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
   EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
   EXPECT_THAT(silent.NextLine(), HasSubstr(R"("to": ["ann@example.org"])"));
+}
+
+TEST_F(SendMailTest, AServerThatRefusesTheMailAndThenSaysNothingKeepsNoThread) {
+  const ScriptServer silent("smtp_server.py", {"--silent-at-quit"});
+  const auto before = std::chrono::steady_clock::now();
+  const Outcome outcome = SendBy(silent, "nobody@example.org", R"(,"timeout_ms":5000)");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(30));
+  EXPECT_EQ(outcome.kind, OutcomeKind::Fail) << outcome.text;
+  EXPECT_EQ(outcome.error_class, "smtp_550");
+}
+
+// Whom it does not know it may refuse what it takes from the user.
+TEST_F(SendMailTest, ARefusalWithoutTheLoginIsNotFinal) {
+  const std::string user = R"(,"user":"shop")";
+  const Outcome nobody = SendBy(server_, "nobody@example.org", user);
+  EXPECT_EQ(nobody.kind, OutcomeKind::Retry);
+  EXPECT_EQ(nobody.error_class, "smtp_550");
+  EXPECT_THAT(nobody.text, HasSubstr("; the server offers no login: look at 'security' and the port"));
+  const Outcome ann = SendBy(server_, "ann@example.org", user);
+  EXPECT_EQ(ann.kind, OutcomeKind::Done) << ann.text;
+}
+
+TEST_F(SendMailTest, ALoginOfNoKnownKindIsToldAsWhatItIs) {
+  const ScriptServer strange("smtp_server.py", {"--strange-login"});
+  const Outcome outcome = SendBy(strange, "ann@example.org", R"(,"user":"shop")");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "connection");
+  EXPECT_THAT(outcome.text, HasSubstr("the server offers no login that is known here: look at 'security'"));
 }
 
 TEST_F(SendMailTest, AServerThatIsAwayIsRetried) {
@@ -129,12 +180,15 @@ TEST_F(SendMailTest, EncryptionIsNeverDroppedSilently) {
           R"({"server":")" + server_.Address() + R"(","from":"a@example.org","subject":"x","body":"y"})",
           R"({"to":"ann@example.org"})");
   EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "connection");
+  EXPECT_THAT(outcome.text, HasSubstr("the server offers no encryption: look at 'security' and the port"));
 }
 
 // A server that takes mails over TLS alone, and from the user `shop` alone.
 class SecureSendMailTest : public ShippedHandlerTest {
  protected:
-  Outcome Send(const std::string& security, const std::string& password, bool with_authority = true) {
+  Outcome Send(const std::string& security, const std::string& password, bool with_authority = true,
+               const std::string& to = "ann@example.org") {
     server_.emplace("smtp_server.py", std::vector<std::string>{
                                           "--security", security, "--certificate", certificate_.certificate(),
                                           "--key", certificate_.key(), "--login", "shop:a secret"});
@@ -143,7 +197,7 @@ class SecureSendMailTest : public ShippedHandlerTest {
     return Run("send_mail",
                R"({"server":")" + server_->Address() + R"(","security":")" + security + "\"" + authority +
                    R"(,"user":"shop","from":"shop@example.org","subject":"x","body":"y"})",
-               R"({"to":"ann@example.org"})", {{"password", password}});
+               R"({"to":")" + to + "\"}", {{"password", password}});
   }
 
   const TestCertificate certificate_;
@@ -168,6 +222,14 @@ TEST_F(SecureSendMailTest, AWrongPasswordIsToldWithoutIt) {
   }
 }
 
+TEST_F(SecureSendMailTest, ARefusalAfterTheLoginIsFinal) {
+  for (const char* security : {"starttls", "tls"}) {
+    const Outcome outcome = Send(security, "a secret", true, "nobody@example.org");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Fail) << security << ": " << outcome.text;
+    EXPECT_EQ(outcome.error_class, "smtp_550");
+  }
+}
+
 TEST_F(SecureSendMailTest, AServerOfAnUnknownAuthorityIsToldNothing) {
   for (const char* security : {"starttls", "tls"}) {
     const Outcome outcome = Send(security, "a secret", false);
@@ -184,6 +246,18 @@ TEST_F(SendMailTest, OptionsThatCannotWorkAreRefused) {
   EXPECT_THAT(
       Open("send_mail", R"({"server":"a","from":"x@y","subject":"","body":"","user":"u"})").error().message,
       HasSubstr("secret 'password' is missing"));
+}
+
+// Else every task would fail for good by it.
+TEST_F(SendMailTest, ATemplateThatIsNotClosedIsRefused) {
+  for (const std::string& option : std::vector<std::string>{"to", "subject", "body"}) {
+    for (const std::string& broken : std::vector<std::string>{"Dear {{name", "Dear {{name of {{town}}"}) {
+      const auto opened =
+          Open("send_mail", R"({"server":"a","from":"x@y",")" + option + R"(":")" + broken + "\"}");
+      ASSERT_FALSE(opened.has_value()) << option << ": " << broken;
+      EXPECT_THAT(opened.error().message, HasSubstr("'" + option + "': a '{{' of a template is not closed"));
+    }
+  }
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 """An SMTP server on a free port for send_mail's tests. Prints its port, then one JSON line per mail accepted.
 
 Usage: smtp_server.py [--security none|starttls|tls --certificate FILE --key FILE --login USER:PASSWORD]
-                      [--silent-after-mail]
-With a login nobody sends a mail without it; with TLS, nobody without TLS. A silent one never answers QUIT.
+                      [--silent-at-quit] [--greeting REPLY] [--strange-login]
+With a login nobody sends a mail without it; with TLS, nobody without TLS. A silent one never answers QUIT. The greeting
+stands for the usual 220. A strange login is offered, and of no known kind.
 """
 import argparse
 import asyncio
@@ -10,6 +11,16 @@ import json
 import ssl
 
 from aiosmtpd.smtp import SMTP, AuthResult
+
+
+class Server(SMTP):
+    def __init__(self, mailbox, greeting, **options):
+        super().__init__(mailbox, **options)
+        self.greeting = greeting
+
+    async def push(self, status):
+        await super().push(self.greeting or status)
+        self.greeting = None  # it is said first, and once
 
 
 class Mailbox:
@@ -47,7 +58,9 @@ def read_arguments():
     parser.add_argument("--certificate")
     parser.add_argument("--key")
     parser.add_argument("--login")
-    parser.add_argument("--silent-after-mail", action="store_true")
+    parser.add_argument("--silent-at-quit", action="store_true")
+    parser.add_argument("--greeting")
+    parser.add_argument("--strange-login", action="store_true")
     return parser.parse_args()
 
 
@@ -62,6 +75,8 @@ def options_of(arguments, context):
         # Of a connection that began with TLS the library does not know that it is encrypted.
         options |= {"authenticator": check, "auth_required": True,
                     "auth_require_tls": arguments.security != "tls"}
+    if arguments.strange_login:
+        options |= {"auth_require_tls": False, "auth_exclude_mechanism": ("LOGIN", "PLAIN")}
     return options
 
 
@@ -72,8 +87,9 @@ async def main(arguments):
         context.load_cert_chain(arguments.certificate, arguments.key)
     options = options_of(arguments, context)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SMTP(Mailbox(arguments.silent_after_mail), **options), "127.0.0.1", 0,
-                                      ssl=context if arguments.security == "tls" else None)
+    server = await loop.create_server(
+        lambda: Server(Mailbox(arguments.silent_at_quit), arguments.greeting, **options), "127.0.0.1", 0,
+        ssl=context if arguments.security == "tls" else None)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

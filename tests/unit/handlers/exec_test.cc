@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <millrace/json.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,6 +28,19 @@ class ExecTest : public ShippedHandlerTest {
                     const std::string& params = "{}") {
     return Run("exec", Shell(script, more), params);
   }
+  // Stops the script once it has made the file $ready.
+  Outcome RunAndStop(const std::string& script) {
+    const std::string ready = folder_ + "/ready";
+    std::thread stopper([&] {
+      while (!std::filesystem::exists(ready)) std::this_thread::yield();
+      context_.stop = true;
+    });
+    const Outcome outcome = RunScript("ready=" + ready + "; " + script);
+    stopper.join();
+    context_.stop = false;
+    std::filesystem::remove(ready);
+    return outcome;
+  }
   static bool EndsSoon(pid_t process) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (std::chrono::steady_clock::now() < end) {
@@ -37,6 +51,16 @@ class ExecTest : public ShippedHandlerTest {
     }
     return false;
   }
+};
+
+// While it lives, this process gets all that its descendants leave behind: so does a worker that is process 1
+// of a container.
+class ProcessOne {
+ public:
+  ProcessOne() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+  ~ProcessOne() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+  ProcessOne(const ProcessOne&) = delete;
+  ProcessOne& operator=(const ProcessOne&) = delete;
 };
 
 TEST_F(ExecTest, TheLastLineOfTheOutputIsTheResult) {
@@ -252,19 +276,26 @@ TEST_F(ExecTest, AStopKillsTheWholeGroup) {
   EXPECT_TRUE(EndsSoon(sleeper));
 }
 
+TEST_F(ExecTest, AStopLeavesNoDeadToTheWorker) {
+  const ProcessOne worker;
+  EXPECT_EQ(RunAndStop("sleep 60 & touch $ready; sleep 60").error_class, "stopped");
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the worker has got a child of the program's";
+}
+
+// In a program that runs for days they would be many.
+TEST_F(ExecTest, TheDeadAreReapedWhileTheProgramRuns) {
+  const ProcessOne worker;
+  const Outcome outcome = RunScript(
+      "cd " + folder_ +
+      "; (sh -c 'echo $$ > new; mv new orphan' &); until [ -e orphan ]; do sleep 0.01; done; "
+      "dead=/proc/$(cat orphan); i=0; while [ -e $dead ] && [ $i -lt 500 ]; do sleep 0.01; i=$((i+1)); done; "
+      "[ -e $dead ] || echo reaped");
+  EXPECT_EQ(outcome.text, "reaped");
+}
+
 TEST_F(ExecTest, AProgramThatIsStoppedMayStillFinish) {
   const auto stopped = [&](const std::string& last_words) {
-    const std::string ready = folder_ + "/ready";
-    std::thread stopper([&] {
-      while (!std::filesystem::exists(ready)) std::this_thread::yield();
-      context_.stop = true;
-    });
-    const Outcome outcome = RunScript("trap '" + last_words + "; exit 0' TERM; touch " + ready +
-                                      "; while :; do sleep 0.01; done");
-    stopper.join();
-    context_.stop = false;
-    std::filesystem::remove(ready);
-    return outcome;
+    return RunAndStop("trap '" + last_words + "; exit 0' TERM; touch $ready; while :; do sleep 0.01; done");
   };
   EXPECT_EQ(stopped("echo {\\\"outcome\\\":\\\"done\\\"}").kind, OutcomeKind::Done);
   EXPECT_EQ(stopped("echo {\\\"outcome\\\":\\\"fail\\\",\\\"class\\\":\\\"gone\\\"}").error_class, "gone");
@@ -351,6 +382,11 @@ TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
               HasSubstr("'arguments' is none of its options, which are program, args, directory"));
   EXPECT_THAT(Open("exec", R"({"program":"sh"})").error().message, HasSubstr("absolute path"));
   EXPECT_THAT(Open("exec", R"({"program":"/no/such"})").error().message, HasSubstr("'/no/such'"));
+  for (const char* directory : {"/no/such", "no/such", "/bin/sh"}) {
+    const auto opened = Open("exec", Shell("true", R"(,"directory":")" + std::string(directory) + "\""));
+    EXPECT_THAT(opened.error().message, HasSubstr("'directory' names '" + std::string(directory) +
+                                                  "', which is missing or can't be entered"));
+  }
   EXPECT_THAT(Open("exec", Shell("true", R"(,"secret_environment":{"A":"b"})")).error().message,
               HasSubstr("the secret 'b' is missing"));
   EXPECT_THAT(Open("exec", Shell("true", R"(,"fail_on":[256])")).error().message,
@@ -359,8 +395,29 @@ TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
               HasSubstr("'grace_ms' must be 0 to 3600000, is -1"));
 }
 
+TEST_F(ExecTest, WhatCannotBeStartedIsNamedAndSoIsTheReason) {
+  const std::string plain = folder_ + "/plain";
+  std::ofstream(plain) << "echo hello\n";
+  std::filesystem::permissions(plain, std::filesystem::perms::owner_all);
+  const Outcome script = Run("exec", R"({"program":")" + plain + "\"}", "{}");
+  EXPECT_EQ(script.error_class, "exit_127");
+  EXPECT_EQ(script.text, "the program ended with code 127: the program '" + plain +
+                             "' can't be started: Exec format error; begin it with a #! line");
+
+  const std::string directory = folder_ + "/directory";
+  std::filesystem::create_directory(directory);
+  const auto handler = Open("exec", Shell("true", R"(,"directory":")" + directory + "\""));
+  std::filesystem::remove(directory);
+  const std::vector<Task> tasks = {SomeTask("exec", "{}")};
+  const Outcome gone = (*handler)->Run("main", PointersTo(tasks), context_).at(0);
+  EXPECT_EQ(gone.error_class, "exit_127");
+  EXPECT_EQ(gone.text, "the program ended with code 127: the directory '" + directory +
+                           "' can't be entered: No such file or directory");
+}
+
 // A real worker's death: a process that runs a program is killed, and the program's whole group goes with it.
 TEST_F(ExecTest, ProgramsDieWithTheWorker) {
+  const ProcessOne parent;
   const std::string pids = folder_ + "/pids";
   const pid_t worker = ::fork();
   if (worker == 0) {
@@ -377,6 +434,9 @@ TEST_F(ExecTest, ProgramsDieWithTheWorker) {
   ASSERT_GT(sleeper, 0);
   EXPECT_TRUE(EndsSoon(shell));
   EXPECT_TRUE(EndsSoon(sleeper));
+  int left_behind = 0;
+  while (::waitpid(-1, nullptr, 0) > 0) ++left_behind;
+  EXPECT_EQ(left_behind, 1) << "more than the keeper";
 }
 
 }  // namespace
