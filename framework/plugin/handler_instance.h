@@ -49,7 +49,8 @@ class HandlerInstance {
   virtual ~HandlerInstance() = default;  // closes it; no call may be under way
   virtual std::uint32_t MaxBatch() const = 0;
   // Never throws. One outcome per task; where the handler gave none, or one of a kind that does not exist,
-  // the outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names; none of them is null.
+  // the outcome is Retry with class `bad_outcome`; of several the call has failed as a whole then. `shard`
+  // completes the tasks' names; none of them is null.
   virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task* const> tasks,
                                    CallContext& context) = 0;
   // What it brings in its code.

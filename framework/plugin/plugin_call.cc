@@ -232,6 +232,8 @@ struct PluginCall::HostFunctions {
         self.context_.Throw();
       } else if (index < self.outcomes_.size()) {
         self.outcomes_[index] = ReadOutcome(outcome);
+      } else {
+        self.beyond_ = true;
       }
       return {};
     });
@@ -294,6 +296,12 @@ bool PluginCall::LooksThrown() const {
   });
 }
 
+// A batch that gave fewer outcomes than it has tasks, or more: which of them is whose nobody can say.
+bool PluginCall::Mismatched() const {
+  if (tasks_.size() == 1) return false;
+  return beyond_ || std::any_of(outcomes_.begin(), outcomes_.end(), [](const auto& one) { return !one; });
+}
+
 std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* instance,
                                      const std::string& shard) {
   std::optional<std::string> thrown;  // an exception may have no message
@@ -304,7 +312,7 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   } catch (...) {
     thrown = "something that is not a std::exception";
   }
-  if (thrown || LooksThrown()) context_.Throw();
+  if (thrown || LooksThrown() || Mismatched()) context_.Throw();
   EndTask();
   std::vector<Outcome> outcomes;
   outcomes.reserve(outcomes_.size());

@@ -44,6 +44,7 @@ class PluginCall {
   std::size_t Meant(std::size_t index) const { return current_.value_or(index); }
   void EndTask();
   bool LooksThrown() const;
+  bool Mismatched() const;
   void RunHandler(const millrace_handler& handler, void* instance, const std::string& shard);
   std::int32_t Refuse(std::string why, millrace_text* error);
 
@@ -52,6 +53,7 @@ class PluginCall {
   std::vector<std::optional<Outcome>> outcomes_;
   std::optional<std::size_t> current_;  // the task that the plugin has begun
   bool told_ = false;                   // it says whose SQL it sends
+  bool beyond_ = false;                 // it gave an outcome for a task that the call does not have
   std::string error_;                   // the text behind the last `error`
 };
 

@@ -1,6 +1,7 @@
 #include "framework/task/transaction_policy.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace millrace::engine {
 namespace {
@@ -77,11 +78,18 @@ Decision OfEach(const CallEnd& call) {
   });
 }
 
+// Where the call as a whole failed or overran, nobody is charged for that beside others.
+std::optional<Decision> OfCall(const CallEnd& call) {
+  if (Alone(call)) return std::nullopt;
+  if (call.threw) return Apart(call);
+  if (call.overran) return Again(Next::OneByOne);
+  return std::nullopt;
+}
+
 Decision OfOpen(const CallEnd& call) {
   const auto done = std::count_if(call.tasks.begin(), call.tasks.end(), IsDone);
   const bool all = done == static_cast<std::ptrdiff_t>(call.tasks.size());
   if (Alone(call)) return AsSaid(call, all);
-  if (call.threw) return Apart(call);
   if (call.style == CallStyle::Each) return OfEach(call);
   // Where nobody says whose SQL it was, that of a task which is not done may be in it.
   if (call.style == CallStyle::Unsaid && done > 0 && !all) return Again(Next::OneByOne);
@@ -93,9 +101,9 @@ Decision OfOpen(const CallEnd& call) {
 Decision Decide(const CallEnd& call) {
   switch (call.state) {
     case TransactionState::Idle:
-      return call.threw && !Alone(call) ? Apart(call) : AsSaid(call, false);
+      return OfCall(call).value_or(AsSaid(call, false));
     case TransactionState::Open:
-      return OfOpen(call);
+      return OfCall(call).value_or(OfOpen(call));
     case TransactionState::NoConnection:
       return GivenBack(call);
     case TransactionState::Transient:

@@ -53,6 +53,7 @@ struct CallEnd {
   bool threw = false;     // it failed as a whole: no outcome is one task's own
   bool last_run = false;  // it has been run again often enough
   std::vector<TaskEnd> tasks;
+  bool overran = false;  // it came back after its time limit, and tasks failed by that
 };
 
 enum class Ending {

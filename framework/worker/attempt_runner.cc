@@ -42,6 +42,10 @@ Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, O
                        kEscapedClass);
 }
 
+bool IsFailure(OutcomeKind kind) {
+  return kind == OutcomeKind::Retry || kind == OutcomeKind::Fail || kind == OutcomeKind::Hold;
+}
+
 // A failed attempt as the engine sees it: it may have been asked to end, or its exception be final. `over`:
 // the time limit, where the handler came back after it: then that is why, whatever else it says, unless it
 // failed the task for good with a class of its own.
@@ -60,9 +64,7 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
   }
   const bool for_good =
       outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() && outcome.error_class != "exception";
-  const bool failed = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail ||
-                      outcome.kind == OutcomeKind::Hold;
-  if (over && failed && !for_good) {
+  if (over && IsFailure(outcome.kind) && !for_good) {
     outcome.error_class = "timeout";
     outcome.text = "ran over its time limit of " + FormatDuration(*over) +
                    (outcome.text.empty() ? "" : ": " + outcome.text);
@@ -167,10 +169,12 @@ Next AttemptRunner::RunOnce(const Round& round) {
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
   const bool is_over = clock_.Now() >= deadline;
   const auto over = is_over ? std::optional(setup.config.timeout) : std::nullopt;
+  bool overran = false;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
-    outcomes[i] = AskNextRetry(
-        *setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
-        Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])), random_.Unit());
+    outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i]));
+    overran = overran || (is_over && IsFailure(outcomes[i].kind) && outcomes[i].error_class == "timeout");
+    outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
+                               std::move(outcomes[i]), random_.Unit());
   }
   if (!watch_.Finish()) {  // not before: NextRetry is foreign code as well, and may hang
     transaction.Rollback();
@@ -181,6 +185,7 @@ Next AttemptRunner::RunOnce(const Round& round) {
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
   // Without a connection the next call would fare no better: the wait for the beat spares it, too.
   if (away && !ShardAnswers(*attempts.front())) end.state = TransactionState::NoConnection;
+  end.overran = overran;
   end.last_run = !MayRunAgain(round);
   const Decision decision = Decide(end);
   const std::string& sql_error = call.transaction().error();

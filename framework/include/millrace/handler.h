@@ -124,9 +124,10 @@ class Handler : public HandlerBase {
 
 // Runs up to Register's max_batch tasks in one transaction. Returns one outcome per task, in their order.
 // Nobody else can tell whose SQL it sent: it sends SQL for the tasks alone that it returns as Done, since
-// that commits if any of them is. Where the call fails as a whole (an escaped exception, a failed statement)
-// all is rolled back, and the tasks run again in two halves, uncounted and within the one time limit, and in
-// the end one by one: so only the task that is to blame fails. Effects outside of SQL may repeat in that.
+// that commits if any of them is. Where the call fails as a whole (an escaped exception, a failed statement,
+// fewer outcomes than tasks, or more) all is rolled back, and the tasks run again in two halves, uncounted
+// and within the one time limit, and in the end one by one: so only the task that is to blame fails. Effects
+// outside of SQL may repeat in that.
 class BatchHandler : public HandlerBase {
  public:
   virtual std::vector<Outcome> Run(std::span<const Task> tasks, Context& context) = 0;

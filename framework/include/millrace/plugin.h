@@ -109,8 +109,10 @@ typedef struct millrace_host {
                  millrace_row_fn row, void* receiver, uint64_t* affected, millrace_text* error);
   /* Adds a task in that transaction. `added` is 0 where its key is taken. */
   int32_t (*submit)(millrace_call* call, const millrace_new_task* task, int32_t* added, millrace_text* error);
-  /* Says what became of task `index`. The last word counts; a task without one is a failed attempt.
-   * MILLRACE_ALL_TASKS, where the host has begin_task: the call failed as a whole, by no task's own fault. */
+  /* Says what became of task `index`. The last word counts; a task without one is a failed attempt. A call
+   * of several fails as a whole where one has none, or where a task is named that it does not have: its SQL
+   * is rolled back, and they run again apart. MILLRACE_ALL_TASKS, where the host has begin_task: the call
+   * failed as a whole, by no task's own fault. */
   void (*settle)(millrace_call* call, size_t index, const millrace_outcome* outcome);
   /* A later host than the first has it: look at struct_size. Says whose SQL follows, in a call of several
    * tasks: that of task `index` alone, which stays where its outcome is DONE and is undone otherwise; each

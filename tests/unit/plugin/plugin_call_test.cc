@@ -55,5 +55,37 @@ TEST(PluginCallTest, ProgressAndLinesAreThoseOfTheTaskThatWasBegun) {
   EXPECT_THAT(context.logged_of, testing::ElementsAre(0, 1));
 }
 
+void SayDone(millrace_call* call, const millrace_host* host, std::size_t index) {
+  millrace_outcome done{};
+  done.struct_size = sizeof done;
+  done.kind = MILLRACE_DONE;
+  host->settle(call, index, &done);
+}
+
+void SayTooLittle(void*, millrace_call* call, const millrace_host* host, const millrace_task*,
+                  std::size_t count) {
+  host->begin_task(call, MILLRACE_ALL_TASKS);
+  for (std::size_t i = 0; i + 1 < count; ++i) SayDone(call, host, i);
+}
+
+void SayTooMuch(void*, millrace_call* call, const millrace_host* host, const millrace_task*,
+                std::size_t count) {
+  host->begin_task(call, MILLRACE_ALL_TASKS);
+  for (std::size_t i = 0; i <= count; ++i) SayDone(call, host, i);
+}
+
+// Whose outcome is missing nobody can say: the call fails as a whole, and none of its SQL is committed.
+TEST(PluginCallTest, ABatchWithTooFewOutcomesOrTooManyFailsAsAWhole) {
+  for (const auto run : {&SayTooLittle, &SayTooMuch}) {
+    RecordingContext context;
+    const std::vector<Task> tasks = {SomeTask("pay", "{}", 1), SomeTask("pay", "{}", 2)};
+    const std::vector<const Task*> pointers = PointersTo(tasks);
+    millrace_handler handler{};
+    handler.run = run;
+    PluginCall(pointers, context).Run(handler, nullptr, "main");
+    EXPECT_EQ(context.thrown, 1);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -35,6 +35,7 @@ struct Arbitrary<millrace::engine::CallEnd> {
                               TransactionState::Transient, TransactionState::Poisoned, TransactionState::Lost,
                               TransactionState::Escaped)),
         gen::set(&millrace::engine::CallEnd::threw), gen::set(&millrace::engine::CallEnd::last_run),
+        gen::set(&millrace::engine::CallEnd::overran),
         gen::set(&millrace::engine::CallEnd::tasks, gen::mapcat(gen::inRange(1, 6), [](int count) {
           return gen::container<std::vector<millrace::engine::TaskEnd>>(
               count, gen::arbitrary<millrace::engine::TaskEnd>());
@@ -102,6 +103,13 @@ RC_GTEST_PROP(TransactionPolicy, ChargesNoTaskForAnother, (const CallEnd& call))
   }
 }
 
+RC_GTEST_PROP(TransactionPolicy, OfSeveralThatOverranTogetherEachRunsAlone, (CallEnd call)) {
+  call.overran = true;
+  call.threw = false;
+  call.state = *rc::gen::element(TransactionState::Idle, TransactionState::Open);
+  if (!Alone(call)) RC_ASSERT(Decide(call).next == Next::OneByOne);
+}
+
 RC_GTEST_PROP(TransactionPolicy, NothingIsDoneWhoseSqlIsNotCommitted, (const CallEnd& call)) {
   const Decision decision = Decide(call);
   if (decision.commit || call.state == TransactionState::Idle) return;
@@ -137,7 +145,7 @@ RC_GTEST_PROP(TransactionPolicy, AfterAFailedCommitNothingIsCommitted, (CallEnd 
 }
 
 CallEnd EndOf(CallStyle style, TransactionState state, std::vector<TaskEnd> tasks) {
-  return {style, state, false, false, std::move(tasks)};
+  return {style, state, false, false, std::move(tasks), false};
 }
 
 TEST(TransactionPolicyTest, ADeadlockSendsTheTasksOfAPlainHandlerOneByOneAndRunsABatchAgain) {

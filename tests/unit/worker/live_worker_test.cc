@@ -575,6 +575,24 @@ TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) 
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().running == 0; }));
 }
 
+TEST_F(LiveWorkerTest, OfABatchThatComesBackLateOnlyTheOneThatIsLateAloneIsCharged) {
+  plugins_.batch = 10;
+  plugins_.behaviours["batch"] = [](std::span<const Task> tasks, auto& context) {
+    const bool bad =
+        std::any_of(tasks.begin(), tasks.end(), [](auto& task) { return task.biz_key == "bad"; });
+    while (bad && !context.ShouldStop()) std::this_thread::yield();
+    return std::vector<Outcome>(tasks.size(), Outcome{.kind = bad ? OutcomeKind::Retry : OutcomeKind::Done});
+  };
+  config_.handlers["batch"].concurrency = 1;
+  config_.handlers["batch"].timeout = milliseconds(20);
+  SubmitMany(*main_, "batch", 5);
+  const auto bad = SubmitTo(*main_, "batch", "bad");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, bad).task.failures == 1; }));
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 5; }));
+  EXPECT_EQ(worker->Totals().retried, 1u);
+}
+
 TEST_F(LiveWorkerTest, WhatACallThatWasGivenUpSavesIsNotThatOfTheRunAfterIt) {
   plugins_.batch = 2;
   std::atomic<bool> saved{false};
