@@ -129,10 +129,15 @@ class SimulatedScan final : public OfShard<ScanPort> {
     database_.ConfirmKeys(link_, strand_, incarnation, tasks, Deliver(mail));
     return Reply<Result<std::vector<KeyVerdict>>>(std::move(mail));
   }
-  Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
-    return Read<std::size_t>([key](CheckedShard& shard) {
-      const CompactRow* row = shard.shard().Find(key);
-      return Result<std::size_t>(row == nullptr ? 0 : row->rescues);
+  Reply<Result<RescueCounts>> RescuesOf(const TableName& table,
+                                        const std::vector<std::uint64_t>& ids) override {
+    return Read<RescueCounts>([table, ids](CheckedShard& shard) {
+      RescueCounts counts;
+      for (const std::uint64_t id : ids) {
+        const CompactRow* row = shard.shard().Find({table, id});
+        if (row != nullptr && row->rescues > 0) counts[id] = row->rescues;
+      }
+      return Result<RescueCounts>(std::move(counts));
     });
   }
 

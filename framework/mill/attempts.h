@@ -147,6 +147,9 @@ class Attempts final : public AttemptHost {
   // asks. Once, before the first claim.
   void KeptBy(std::weak_ptr<void> keeper) { keeper_ = std::move(keeper); }
 
+  // See Settler::Refuses.
+  bool SettleRefuses(const TableName& table) const { return parts_.settler.Refuses(table); }
+
   InFlight& in_flight() { return in_flight_; }
   const InFlight& in_flight() const { return in_flight_; }
 

@@ -1,7 +1,6 @@
 #include "framework/mill/claim.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "framework/base/log.h"
@@ -45,6 +44,7 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   } else if (claimed.error().code != ErrorCode::Invalid) {  // else the halves are tried
     in_flight.Leave(request.table, request.ids);
     NoteLeft(request);
+    work_.refused = claimed.error().code == ErrorCode::Conflict;
     if (claimed.error().code == ErrorCode::Cancelled) {
       parts_.counters.claims_refused.Add();
       parts_.beat.Wake();
@@ -191,10 +191,13 @@ Step<> Claimer::AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life) {
 Step<Status> Claimer::Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo) {
   const Status confirmed = co_await SkipDuplicates(tasks, life, solo);
   if (!solo) {
+    const std::map<TaskKey, std::size_t> rescues = co_await ReadRescues(tasks);
     std::set<TaskKey> ended;
     for (const Task& task : tasks) {
       if (!suspects_.MayObject(task)) continue;
-      const std::optional<Outcome> objection = co_await ObjectionTo(task);
+      const auto read = rescues.find(task.key);
+      if (read != rescues.end()) suspects_.Note(task, read->second);
+      const std::optional<Outcome> objection = suspects_.Objection(task);
       if (!objection) continue;
       parts_.attempts.EndAtOnce(task, life, *objection, false);
       ended.insert(task.key);
@@ -205,12 +208,22 @@ Step<Status> Claimer::Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo
   co_return confirmed;
 }
 
-Step<std::optional<Outcome>> Claimer::ObjectionTo(const Task& task) {
-  if (suspects_.WantsRecord(task)) {
-    const auto rescues = co_await port_.RescuesOf(task.key);
-    if (rescues) suspects_.Note(task, *rescues);
+Step<std::map<TaskKey, std::size_t>> Claimer::ReadRescues(const Tasks& tasks) {
+  std::map<TableName, std::vector<std::uint64_t>> asked;
+  for (const Task& task : tasks) {
+    if (suspects_.MayObject(task) && suspects_.WantsRecord(task))
+      asked[task.key.table].push_back(task.key.id);
   }
-  co_return suspects_.Objection(task);
+  std::map<TaskKey, std::size_t> rescues;
+  for (const auto& [table, ids] : asked) {
+    const auto counts = co_await port_.RescuesOf(table, ids);
+    if (!counts) continue;
+    for (const std::uint64_t id : ids) {
+      const auto found = counts->find(id);
+      rescues[{table, id}] = found == counts->end() ? 0 : found->second;
+    }
+  }
+  co_return rescues;
 }
 
 Step<Status> Claimer::SkipDuplicates(Tasks& tasks, std::shared_ptr<Lease> life, bool solo) {

@@ -3,6 +3,7 @@
 // database refuses is split out, and goes to the failed pool.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "framework/mill/live_engine.h"
 #include "framework/mill/step.h"
 #include "framework/mill/suspects.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine {
 
@@ -41,8 +43,9 @@ class ScanPort : public StrandPort {
   virtual Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) = 0;
   virtual Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
                                                              const std::vector<Task>& tasks) = 0;
-  // How many of the task's attempts ended by a rescue.
-  virtual Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) = 0;
+  // See TaskOperations::Rescues.
+  virtual Reply<Result<RescueCounts>> RescuesOf(const TableName& table,
+                                                const std::vector<std::uint64_t>& ids) = 0;
 };
 
 // What claims came to.
@@ -50,6 +53,7 @@ struct ClaimWork {
   std::size_t claimed = 0;  // rows; of a claim whose outcome is unknown all that it asked for
   Micros took{0};           // the shard's time, of all their statements
   Micros slowest{0};        // of one of them; zero: nothing was asked of the shard
+  bool refused = false;     // the table is locked as a whole: a claim's error says so, and no other does
   // Rows that nobody has claimed: it failed, or somebody is to be alone.
   std::vector<std::uint64_t> left = {};
 };
@@ -104,8 +108,8 @@ class Claimer {
   Step<Status> Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo);
   // Takes out those whose key is another's, or not known to be theirs.
   Step<Status> SkipDuplicates(Tasks& tasks, std::shared_ptr<Lease> life, bool solo);
-  // What is to become at once of a task that was claimed with others; nothing: it may run.
-  Step<std::optional<Outcome>> ObjectionTo(const Task& task);
+  // Of those that are to be looked into. A statement a table: of a type that snoozes they may be all.
+  Step<std::map<TaskKey, std::size_t>> ReadRescues(const Tasks& tasks);
 
   const Parts parts_;
   ScanPort& port_;

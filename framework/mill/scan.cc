@@ -90,7 +90,8 @@ ScanView Scanner::View() const {
 
 Scanner::Seen Scanner::LatestMap() const {
   MutexLock lock(mutex_);
-  const bool current = latest_part_ == part_.Version() && latest_gains_ == parts_.scope.Gains();
+  const bool current =
+      latest_whole_ && latest_part_ == part_.Version() && latest_gains_ == parts_.scope.Gains();
   return {latest_, latest_ && current};
 }
 
@@ -157,15 +158,20 @@ Step<Micros> Scanner::Round() {
 
 Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   std::string type;  // of the last that was asked for: whose turn it is
+  TableName table = kDefaultTable;
   Suspects::MayClaim may_claim = [&](const DueGroup& group) {
     type = group.handler;
+    table = group.table;
     if (!MayClaim(group) || rounds_.Left(type) == 0) return Suspects::Take::Never;
     return parts_.admission.StartsNow(type) ? Suspects::Take::Now : Suspects::Take::Later;
   };
   const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
   const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
-  rounds_.Claimed(type, claimer_.TakeWork().claimed);
-  co_return claimed;
+  const ClaimWork work = claimer_.TakeWork();
+  rounds_.Claimed(type, work.claimed);
+  if (!work.refused) co_return claimed;
+  Rest(shared_.unwritable, table, work.took, claimed.error().message);
+  co_return Status{};
 }
 
 Micros Scanner::AfterTrouble() {
@@ -175,10 +181,6 @@ Micros Scanner::AfterTrouble() {
   brake_.Failed(parts_.clock.Now());
   trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
   return trouble_pause_;
-}
-
-bool Scanner::MayClaim(const DueGroup& group) const {
-  return part_.Owns(group) && !parts_.scope.Paused(group) && parts_.admission.Open(group.handler);
 }
 
 bool Scanner::GoesOn() const { return !failed_ && claiming_.load() && parts_.clock.Now() >= rests_until_; }
@@ -275,18 +277,24 @@ Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<L
   in_flight.Expect(found.bytes);
   bool goes_on = true;
   for (auto& [request, groups] : found.claims) {
-    if (!goes_on) {
+    if (!goes_on || Rests(request.table)) {
       GiveUp(groups);
       continue;
     }
     const std::vector<std::uint64_t> ids = request.ids;
+    const TableName table = request.table;
     request.incarnation = life->incarnation();
     const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
     const ClaimWork work = claimer_.TakeWork();
     rounds_.Claimed(type, work.claimed);
-    goes_on = Note(claimed);
+    if (work.refused) {
+      Rest(shared_.unwritable, table, work.took, claimed.error().message);
+    } else {
+      goes_on = Note(claimed);
+    }
     work_to_rest_of_ += work.took;
-    if (goes_on && work.slowest > Micros(0)) brake_.Answered(parts_.clock.Now(), work.slowest, brake_limit_);
+    if (goes_on && !work.refused && work.slowest > Micros(0))
+      brake_.Answered(parts_.clock.Now(), work.slowest, brake_limit_);
     GiveUp(GroupsOf(work.left, ids, groups));
   }
   if (in_flight.Arrived(found.bytes)) parts_.attempts.RoomAgain();

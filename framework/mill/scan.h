@@ -91,7 +91,7 @@ class Scanner {
   bool TakePausesChanged() { return pauses_changed_.exchange(false); }
   ScanView View() const;
   // The newest due map, of own groups alone; null while there is none, or where the last could not be read.
-  // Current: nothing has come to this scanner since.
+  // Current: nothing has come to this scanner since, and no table was left out.
   struct Seen {
     std::shared_ptr<const DueMap> map;
     bool current = false;
@@ -152,7 +152,8 @@ class Scanner {
   };
   struct Look {
     std::shared_ptr<const DueMap> map;
-    bool full = false;  // the map has no floor
+    bool full = false;      // the map has no floor
+    bool left_out = false;  // of its part, a table that can't be read
     BootTime asked{};
     std::uint64_t part = 0;      // the version of its part
     std::uint64_t gains = 0;     // the scope's
@@ -170,6 +171,8 @@ class Scanner {
   // Claims the suspect whose turn it is, if any.
   Step<Status> ClaimSuspect(std::shared_ptr<Lease> life);
   Step<> TakeLook(EngineConfig engine);
+  // When to look again after a map that took `cost`; an idle shard that is listened to may `rest` so long.
+  BootTime NextLook(Micros cost, Micros rest) const;
   Step<> LookAtRounds(BootTime now, std::vector<TableSlices> slices);
   // Something of the type that was claimed, or is about to be, has not ended.
   bool InHand(const std::string& type) const;
@@ -218,6 +221,10 @@ class Scanner {
   Step<bool> GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
                         Candidates& found);
   bool MayClaim(const DueGroup& group) const;
+  // The database takes no claims of this table, or no settles.
+  bool Rests(const TableName& table) const;
+  // The table is left out for a while, since a statement was refused though the shard answers; `took`: that.
+  void Rest(RestingTables& among, const TableName& table, Micros took, const std::string& why);
   bool MayHaveMore(const DueGroup& group) const;
   // Adds groups to those that have something left, as far as one statement reads and what is wanted asks for.
   void AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
@@ -282,6 +289,7 @@ class Scanner {
   std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
   std::uint64_t latest_part_ MILLRACE_GUARDED_BY(mutex_) = 0;   // as of that look
   std::uint64_t latest_gains_ MILLRACE_GUARDED_BY(mutex_) = 0;  // likewise
+  bool latest_whole_ MILLRACE_GUARDED_BY(mutex_) = false;       // nothing was left out
   std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> left_aside_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace millrace::engine {
+namespace {
+
+// The earliest that a text of a time can name.
+constexpr WallTime kFirstTime{std::chrono::sys_days{std::chrono::year{1} / 1 / 1}};
+
+}  // namespace
 
 void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind,
                           const RewindingOf& of) {
@@ -47,7 +53,10 @@ bool ScanCursors::MayHaveMore(const DueGroup& group) const {
 void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full) {
   const auto place = places_.find(KeyOf(group));
   if (place == places_.end()) return;
-  place->second.after = std::max(place->second.after, last);
+  ScanPosition& after = place->second.after;
+  // Some producers' time of nothing is of the year 1: less than no place at all.
+  const bool is_first = after == ScanPosition{} && last.run_at >= kFirstTime;
+  if (is_first || after < last) after = last;
   place->second.read += rows;
   place->second.empty = !full;
 }

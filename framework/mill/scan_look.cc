@@ -22,14 +22,18 @@ std::size_t CountTables(const std::vector<TableSlices>& slices) {
 Step<> Scanner::TakeLook(EngineConfig engine) {
   const std::uint64_t part = part_.Version();
   const std::uint64_t gains = parts_.scope.Gains();
-  const std::vector<TableSlices> slices = part_.Slices();
+  std::vector<TableSlices> slices = part_.Slices();
   const BootTime asked = parts_.clock.Now();
+  const bool left_out = std::erase_if(slices, [&](const TableSlices& of) {
+                          return shared_.unreadable.Rests(of.table, parts_.clock);
+                        }) > 0;
   look_ = {};
   const DueFloor floor = schedule_.Floor(asked, slices);
   auto map = co_await ReadMap(slices, floor);
   ScanView view;
   const Micros cost = parts_.clock.Now() - asked;
-  rings_.Looked(asked, cost);
+  // A table that keeps a map waiting rests; the next will be as quick as ever.
+  rings_.Looked(asked, map && !map->refused.empty() ? Micros(0) : cost);
   Micros rest{0};
   if (!map) {
     Note(Fail(map.error()));
@@ -46,6 +50,9 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     look_.gains = gains;
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (told && parts_.scope.FollowShard(look_.map->pauses, asked)) pauses_changed_.store(true);
+    for (const auto& [table, why] : look_.map->refused) Rest(shared_.unreadable, table, cost, why);
+    std::erase_if(slices, [&](const TableSlices& of) { return look_.map->refused.contains(of.table); });
+    look_.left_out = left_out || !look_.map->refused.empty();
     co_await LookAtRounds(asked, slices);
     shared_.bands.Look(asked, *look_.map);
     ScanCursors::RewindingOf of;
@@ -55,15 +62,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     look_.work = WorkOf(*look_.map, engine, view);
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
-    look_.until = std::min(std::max(schedule_.Next(), asked + rest), shared_.bands.Next(asked));
-    // What comes due is looked for at its time, but not with one map after another where many do, each at its
-    // own: then those that the maps leave room for are found together.
-    const Micros soonest = RingLooks::kShare * cost;
-    for (const DueGroup& group : look_.map->groups) {
-      if (group.first_run_at <= look_.map->now || rounds_.Left(group.handler) == 0) continue;
-      const Micros comes = group.first_run_at - look_.map->now;
-      look_.until = std::min(look_.until, asked + std::max(comes, soonest));
-    }
+    look_.until = NextLook(cost, rest);
   }
   view.poll = std::max(schedule_.Interval(), rest);
   view.speed = brake_.Speed();
@@ -72,7 +71,21 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   latest_ = look_.map;
   latest_part_ = look_.part;
   latest_gains_ = look_.gains;
+  latest_whole_ = !look_.left_out;
   view_ = std::move(view);
+}
+
+// What comes due is looked for at its time, but not with one map after another where many do, each at its
+// own: then those that the maps leave room for are found together.
+BootTime Scanner::NextLook(Micros cost, Micros rest) const {
+  BootTime next = std::min(std::max(schedule_.Next(), look_.asked + rest), shared_.bands.Next(look_.asked));
+  const Micros soonest = RingLooks::kShare * cost;
+  for (const DueGroup& group : look_.map->groups) {
+    if (group.first_run_at <= look_.map->now || rounds_.Left(group.handler) == 0) continue;
+    const Micros comes = group.first_run_at - look_.map->now;
+    next = std::min(next, look_.asked + std::max(comes, soonest));
+  }
+  return next;
 }
 
 Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
@@ -92,10 +105,11 @@ Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
     for (std::size_t i = 0; i < tables.size(); ++i) greatest[tables[i]] = (*ids)[i];
   }
   const auto in_hand = [this](const std::string& type) { return InHand(type); };
-  rounds_.Look(now, {*look_.map, slices, greatest,
-                     [this](const std::string& type) { return parts_.runner.Runs(type); },
-                     [this](const DueGroup& group) { return parts_.scope.Paused(group); },
-                     [this](const std::string& type) { return suspects_.Waits(type); }, in_hand});
+  rounds_.Look(
+      now,
+      {*look_.map, slices, greatest, [this](const std::string& type) { return parts_.runner.Runs(type); },
+       [this](const DueGroup& group) { return parts_.scope.Paused(group) || Rests(group.table); },
+       [this](const std::string& type) { return suspects_.Waits(type); }, in_hand});
 }
 
 bool Scanner::InHand(const std::string& type) const {
@@ -203,6 +217,7 @@ std::string Scanner::AsideBecause(const DueGroup& group) const {
 Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
   if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
   if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
+  if (look_.left_out) co_return false;
   std::set<std::string> aside;
   for (const DueGroup& group : map->groups) {
     if (group.first_run_at > map->now + kDueSoon) continue;

@@ -8,6 +8,7 @@
 
 #include "framework/base/mutex.h"
 #include "framework/mill/attempt.h"
+#include "framework/mill/resting_tables.h"
 #include "framework/mill/scan_bands.h"
 
 namespace millrace::engine {
@@ -74,6 +75,8 @@ class ClaimLedger {
 struct ScanShared {
   ScanBands bands;
   ClaimLedger claims;
+  RestingTables unwritable;  // no claim of theirs was taken
+  RestingTables unreadable;  // no map has them
 };
 
 }  // namespace millrace::engine

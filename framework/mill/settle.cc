@@ -280,6 +280,7 @@ Step<bool> Settler::SettleFrom(From from) {
 
 Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results results) {
   Batch batch(std::move(results));
+  const BootTime sent = clock_.Now();
   const auto report = co_await port.Settle(LifeOf(batch.results.front()), batch.settlements);
   if (!report) {
     NoteTrouble(batch.results.size(), report.error());
@@ -296,7 +297,11 @@ Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results re
         MendBroken(batch.Take(i), error);
         break;
       case SettleVerdict::Busy:
-        if (!error.empty()) refused.push_back(error);
+        if (!error.empty()) {
+          refused.push_back(error);
+          resting_.Rest(batch.settlements[i].key.table, clock_.Now(),
+                        2 * (kRefusedPause + clock_.Now() - sent));
+        }
         queues_.SetAside(batch.Take(i), clock_.Now() + (error.empty() ? kBusyPause : kRefusedPause));
         break;
       case SettleVerdict::Settled:

@@ -25,6 +25,7 @@
 #include "framework/base/mutex.h"
 #include "framework/mill/attempt.h"
 #include "framework/mill/live_engine.h"
+#include "framework/mill/resting_tables.h"
 #include "framework/mill/step.h"
 #include "framework/store/task_store.h"
 
@@ -154,6 +155,9 @@ class Settler {
   void Gone(std::int64_t tasks) { queues_.Gone(tasks); }
   // Never waits: how much can be under way is bounded where tasks are claimed.
   void Ended(AttemptResult result);
+  // The database refuses what is to be written of this table's tasks. More of them would only fill memory,
+  // and run once more each, should this process die.
+  bool Refuses(const TableName& table) const { return resting_.Rests(table, clock_); }
 
  private:
   using From = SettleQueues::From;
@@ -189,6 +193,7 @@ class Settler {
   const Known known_;
   const Dropped dropped_;
   SettleQueues queues_;
+  RestingTables resting_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> reported_{false};  // the present trouble was logged
   std::atomic<BootTime> next_word_{};  // of what one table refuses

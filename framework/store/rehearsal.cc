@@ -60,6 +60,7 @@ Status RehearsalWalk::Readers() {
   }
   const Ids ids = {1, 2, 300};
   BOOST_OUTCOME_TRYV(people.Outcomes(table_, ids));
+  BOOST_OUTCOME_TRYV(people.Rescues(table_, ids));
   BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "a", KeyOf(1002))));
   BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "", KeyOf(1002))));
   BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "a", KeyOf(4711))));

@@ -157,6 +157,9 @@ struct AheadCount {
 };
 inline constexpr std::uint64_t kAheadBound = 2000;  // of each urgency
 
+// How many attempts of a task ended by a rescue, by the task's id.
+using RescueCounts = std::map<std::uint64_t, std::size_t>;
+
 class TaskOperations {
  public:
   virtual ~TaskOperations() = default;
@@ -169,6 +172,8 @@ class TaskOperations {
   // Of at most kMaxBatchRows tasks, by their ids, those that are in a pool; in one view of the data.
   virtual Result<std::vector<TaskOutcome>> Outcomes(const TableName& table,
                                                     std::span<const std::uint64_t> ids) = 0;
+  // Of at most kMaxBatchRows tasks; those without a rescue are left out.
+  virtual Result<RescueCounts> Rescues(const TableName& table, std::span<const std::uint64_t> ids) = 0;
   // Who has the key: the task that the ledger names, and where that holds no more (its time has passed, or it
   // is lost) the first row of the table that waits with it. NotFound: nobody. Empty handler: any.
   virtual Result<TaskKey> Find(const TableName& table, const std::string& handler,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,8 @@ struct DueMap {
   // What is paused by rows of the shard itself (names as in framework/policy/pauses.h): the red button for
   // workers that the coordinator does not reach.
   std::vector<std::string> pauses = {};
+  // Of several tables those that could not be read, and why: nothing of theirs is in the map.
+  std::map<TableName, std::string> refused = {};
 };
 
 // From where on a due map is wanted: what stands before it may be passed over. Empty: from the beginning.
@@ -136,7 +139,7 @@ enum class SettleVerdict {
 
 struct SettleReport {
   std::vector<SettleVerdict> verdicts;  // one for each settlement, in order
-  std::vector<std::string> errors;      // parallel; empty but for Broken
+  std::vector<std::string> errors;  // parallel; empty but for Broken, and for Busy where a table is at fault
 };
 
 struct TaskProgress {
@@ -151,7 +154,12 @@ class TaskStore {
   virtual ~TaskStore() = default;
 
   virtual Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) = 0;
-  Result<DueMap> Due(std::span<const TableSlices> tables) { return Due(tables, DueFloor{}); }
+  // All of them, or an error.
+  Result<DueMap> Due(std::span<const TableSlices> tables) {
+    auto map = Due(tables, DueFloor{});
+    if (map && !map->refused.empty()) return Fail(ErrorCode::Conflict, map->refused.begin()->second);
+    return map;
+  }
 
   // The next rows of a group that are due by the database's clock, in (run_at, id) order behind `after`.
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;

@@ -95,12 +95,9 @@ class BlockingScan final : public Blocking<ScanPort> {
                                                      const std::vector<Task>& tasks) override {
     return Ask([&] { return store_->ConfirmKeys(incarnation, tasks); });
   }
-  Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
-    const auto found = Ask([&] { return operations_->Get(key); });
-    if (!found) return Result<std::size_t>(Fail(found.error()));
-    const auto rescued = [](const AttemptRecord& attempt) { return attempt.kind == "rescued"; };
-    const auto count = std::count_if(found->attempts.begin(), found->attempts.end(), rescued);
-    return Result<std::size_t>(static_cast<std::size_t>(count));
+  Reply<Result<RescueCounts>> RescuesOf(const TableName& table,
+                                        const std::vector<std::uint64_t>& ids) override {
+    return Ask([&] { return operations_->Rescues(table, ids); });
   }
 
  private:

@@ -49,9 +49,10 @@ std::string DrawUuid(Random& random) {
 
 class BinlogFeed final : public ChangeFeed {
  public:
-  BinlogFeed(Endpoint endpoint, IsWatched watched)
+  BinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns)
       : endpoint_(std::move(endpoint)),
         watched_(std::move(watched)),
+        returns_(std::move(returns)),
         where_(endpoint_.Describe()),
         random_(Random::FromSystem()),
         uuid_(DrawUuid(random_)),
@@ -60,6 +61,7 @@ class BinlogFeed final : public ChangeFeed {
 
   Status Open() override {
     Close();
+    returns_seen_ = returns_->load();
     BOOST_OUTCOME_TRYV(Connect());
     Status followed = Follow();
     if (!followed) Close();
@@ -82,8 +84,9 @@ class BinlogFeed final : public ChangeFeed {
     }
     std::vector<Ring> rings;
     if (heard.ring) rings.push_back(*heard.ring);
-    if (heard.rotated) {
-      // Some versions of the client library stumble over what comes next: the new file is begun by ourselves.
+    // Some versions of the client library stumble over what comes next: the new file is begun by ourselves.
+    // And a server whose place another one has taken may go on for ever, and log nothing that is of use.
+    if (heard.rotated || returns_->load() != returns_seen_) {
       BOOST_OUTCOME_TRYV(Open());
       rings.emplace_back();
     }
@@ -247,6 +250,8 @@ class BinlogFeed final : public ChangeFeed {
 
   const Endpoint endpoint_;
   const IsWatched watched_;
+  const Returns returns_;
+  std::uint64_t returns_seen_ = 0;  // when the log was opened
   const std::string where_;
   // Who it is to the server, for life.
   Random random_;
@@ -263,8 +268,8 @@ class BinlogFeed final : public ChangeFeed {
 
 }  // namespace
 
-std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched) {
-  return std::make_unique<BinlogFeed>(std::move(endpoint), std::move(watched));
+std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns) {
+  return std::make_unique<BinlogFeed>(std::move(endpoint), std::move(watched), std::move(returns));
 }
 
 }  // namespace millrace::engine::mysql

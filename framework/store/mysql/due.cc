@@ -137,9 +137,17 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const Du
   std::size_t next = 0;
   do {
     const auto part = std::span(asked).subspan(next, std::min(kTablesPerQuery, asked.size() - next));
-    BOOST_OUTCOME_TRYV(ReadPart(part, next == 0, floor, map));
+    const std::size_t groups = map.groups.size();
+    Status read = ReadPart(part, next == 0, floor, map);
+    if (!read && asked.size() > 1 && IsOfTheTable(read.error().code, session_.last_code())) {
+      map.groups.erase(map.groups.begin() + static_cast<std::ptrdiff_t>(groups), map.groups.end());
+      read = ReadEach(part, next == 0, floor, map);
+    }
+    BOOST_OUTCOME_TRYV(read);
     next += part.size();
   } while (next < asked.size());
+  if (!map.refused.empty() && map.refused.size() == asked.size())
+    return Fail(ErrorCode::Conflict, map.refused.begin()->second);
   DropUncovered(asked, map.groups);
   const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
   std::sort(map.groups.begin(), map.groups.end(), [&](const DueGroup& a, const DueGroup& b) {
@@ -177,6 +185,26 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, cons
   // An empty table takes its time for being opened; only one with rows can be read in the wrong way.
   const Micros beyond = BootClock::now() - start - kEachTable * static_cast<int>(part.size());
   for (const TableName& table : with_rows) plan_.Mend(session_, table, beyond);
+  return {};
+}
+
+Status MysqlTaskStore::ReadEach(std::span<const DueScope> part, bool first, const DueFloor& floor,
+                                DueMap& map) {
+  if (first) {
+    map.pauses.clear();
+    BOOST_OUTCOME_TRYV(ReadPart({}, true, floor, map));
+  }
+  for (const DueScope& scope : part) {
+    DueMap own;
+    const Status read = ReadPart({&scope, 1}, false, floor, own);
+    if (read) {
+      map.groups.insert(map.groups.end(), own.groups.begin(), own.groups.end());
+    } else if (IsOfTheTable(read.error().code, session_.last_code())) {
+      map.refused.insert_or_assign(scope.whole.table, read.error().message);
+    } else {
+      return read;
+    }
+  }
   return {};
 }
 

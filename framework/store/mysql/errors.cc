@@ -14,7 +14,7 @@ bool IsOneOf(int code, const int (&codes)[N]) {
 // Somebody else's lock, or his change, which a group of servers (3101) or a snapshot (1020) had first.
 constexpr int kConflict[] = {1205, 1213, 1020, 3101, 3572};
 // No connection could be made: socket, host, name.
-constexpr int kAway[] = {2002, 2003, 2005, 1040, 1203, 1129};
+constexpr int kAway[] = {2002, 2003, 2005, 1040, 1203, 1226, 1129};
 // The client library's word for all that goes wrong with TLS, a connection that was cut among it.
 constexpr int kTls = 2026;
 // The connection went while something was under way: gone, lost, killed, closed for its silence, packets out
@@ -29,8 +29,8 @@ constexpr int kRefusesWrites[] = {1047, 1290, 1792, 1836};
 constexpr int kRefusesForNow[] = {1053, 1077, 1317, 1028, 1021, 1114, 1206, 1412, 1637, 1969, 3024, 3100};
 // The server does not know this user, or does not let it do this: nothing that a row could be blamed for.
 constexpr int kDenied[] = {1044, 1045, 1049, 1130, 1142, 1143};
-constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1452,
-                         1644, 1690, 3140, 3141, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
+constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1451,
+                         1452, 1644, 1690, 3140, 3141, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
 
 bool IsLost(int code) { return IsOneOf(code, kLost); }
 
@@ -60,6 +60,9 @@ constexpr Remedy kRemedies[] = {
     {2003, "the server can't be reached: start it, or correct host and port in the store URL"},
     {2005, "the host has no address: correct it in the store URL, or name it in DNS"},
     {1040, "the server has too many connections: raise max_connections or run fewer workers"},
+    {1203, "the account has too many connections: raise max_user_connections or run fewer workers"},
+    {1226,
+     "the account has used up a limit of its own, MAX_USER_CONNECTIONS for example: ALTER USER raises it"},
     {1290, "the server is read-only for now"},
     {1792, "the session is read-only for now"},
     {1836, "the server is read-only for now"},
@@ -103,8 +106,12 @@ bool IsDataError(int code) { return IsOneOf(code, kData); }
 bool MustDrop(int code) { return code != 1205 && code != 1213 && !(IsDataError(code) && code != 1153); }
 
 bool LacksRight(int code) { return code == 1142 || code == 1143; }
+bool IsOfTheTable(ErrorCode error, int code) {
+  return error == ErrorCode::Conflict || error == ErrorCode::Internal ||
+         (error == ErrorCode::Denied && LacksRight(code));
+}
 bool IsOfThisOneAlone(int code) {
-  return code == 1040 || code == 1203 || code == 1317 || code == 1969 || code == 3024;
+  return code == 1040 || code == 1203 || code == 1226 || code == 1317 || code == 1969 || code == 3024;
 }
 
 bool IsGone(int code) { return IsLost(code) || code == 0 || (code >= 2000 && code < 3000); }

@@ -35,6 +35,9 @@ bool MustDrop(int code);
 
 // A right on one table or column is missing, which says nothing of the other tables.
 bool LacksRight(int code);
+// The statement was refused for what it asks of its tables, as far as can be told: those of others are not
+// concerned. `code`: the server's.
+bool IsOfTheTable(ErrorCode error, int code);
 // It tells of this connection or statement alone: the others are as good as before.
 bool IsOfThisOneAlone(int code);
 

@@ -2,6 +2,8 @@
 // their own: the beat must wait for nobody, and the schema's statements SET what they need.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "framework/store/mysql/session.h"
@@ -16,6 +18,9 @@ std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Conne
 std::unique_ptr<OverviewStore> OpenOverview(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 std::unique_ptr<StoreDiagnosis> OpenDiagnosis(const Endpoint& endpoint);
-std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched);
+// Counts how often the beats have a connection again after the server did not take them, perhaps to another
+// one.
+using Returns = std::shared_ptr<std::atomic<std::uint64_t>>;
+std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns);
 
 }  // namespace millrace::engine::mysql

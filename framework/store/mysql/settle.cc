@@ -59,8 +59,7 @@ class Settler {
   Status Probe(Batch& batch, const std::set<TaskKey>& busy);
   // It is locked as a whole, or we lack a right on it, by the statement that was just refused.
   bool IsOfTheTable(const Error& refused) const {
-    return refused.code == ErrorCode::Conflict ||
-           (refused.code == ErrorCode::Denied && LacksRight(session_.last_code()));
+    return mysql::IsOfTheTable(refused.code, session_.last_code());
   }
 
   void Note(const Settlement* one, SettleVerdict verdict, std::string error = {}) {
@@ -190,9 +189,9 @@ Status Settler::Unlocked(const Batch& batch) {
   return Step(free, 1);
 }
 
-// The table of a pool is locked as a whole, or we lack a right on it: that says nothing of the other tables,
-// so each is settled by itself. What is refused even then stays Busy, with the reason: others are not kept
-// behind it.
+// The table of a pool is locked as a whole, gone or damaged, or we lack a right on it, or it has a trigger
+// that the database can't carry out: that says nothing of the other tables, so each is settled by itself.
+// What is refused even then stays Busy, with the reason: others are not kept behind it.
 Status Settler::ByTable(const Batch& batch, const Error& refused) {
   std::map<TableName, Batch> parts;
   for (const Settlement* one : batch) parts[one->key.table].push_back(one);

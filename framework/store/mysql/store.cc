@@ -40,6 +40,7 @@ class MysqlStore final : public Store {
     session->OnReturn([this] {
       engine_.Forget();
       handlers_.Forget();
+      ++*returns_;
     });
     return sql::OpenIncarnations(std::move(session), claimers_);
   }
@@ -64,7 +65,7 @@ class MysqlStore final : public Store {
       follower.url.user = account->user;
       follower.options.password_file = account->password_file;
     }
-    return OpenBinlogFeed(std::move(follower), std::move(watched));
+    return OpenBinlogFeed(std::move(follower), std::move(watched), returns_);
   }
 
  private:
@@ -77,6 +78,7 @@ class MysqlStore final : public Store {
   ConnectionPool engine_{kAsManyAsSessions};
   ConnectionPool handlers_;
   sql::Claimers claimers_;
+  const Returns returns_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace

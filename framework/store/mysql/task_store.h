@@ -33,6 +33,8 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
  private:
   // One query; the first brings the clock and the pauses.
   Status ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
+  // One for each, since a table of them is refused, locked as a whole perhaps.
+  Status ReadEach(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
   // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.

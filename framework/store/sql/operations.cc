@@ -272,6 +272,18 @@ Result<std::vector<TaskOutcome>> SqlTaskOperations::Outcomes(const TableName& ta
   return outcomes;
 }
 
+Result<RescueCounts> SqlTaskOperations::Rescues(const TableName& table, std::span<const std::uint64_t> ids) {
+  RescueCounts counts;
+  if (ids.empty()) return counts;
+  BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
+  const std::string in = sql::List(Sorted(ids));
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT task_id,COUNT(*) FROM millrace_attempts$primary WHERE task_table=? AND task_id IN (" +
+                    in + ") AND kind='rescued' GROUP BY task_id",
+                {table}, [&](const Row& row) { counts[row.Number(1)] = row.Number(2); }));
+  return counts;
+}
+
 Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {
   const TaskKey& key = record.task.key;
   return db_.Query(std::string("SELECT ") + kAttemptColumns +

@@ -187,6 +187,9 @@ TEST_P(StoreContract, RescueFreesRowsOfTheDeadAndNotesIt) {
   ASSERT_EQ(record.attempts.size(), 1U);
   EXPECT_EQ(record.attempts[0].kind, "rescued");
   EXPECT_EQ(record.attempts[0].incarnation, "w.1");
+  const std::uint64_t asked[] = {id, id + 1};
+  EXPECT_EQ(operations().Rescues("tasks", asked).value(), (RescueCounts{{id, 1}}));
+  EXPECT_EQ(operations().Rescues("tasks", {}).value(), RescueCounts());
   Register("w.2");
   EXPECT_EQ(ClaimOne(id, 1, "w.2").attempt, 2U);
 }

@@ -167,6 +167,36 @@ TEST_F(BinlogFeed, AServerThatIsAwayMayBeBackInAMoment) {
   ExpectRing({kDefaultTable, {1}});
 }
 
+// The former one is alive, and logs nothing of what is added in its place.
+TEST_F(BinlogFeed, AfterASwitchOverTheServerThatTakesTheBeatsIsHeard) {
+  PrivateMariadb next({"--log-bin=bin", "--server-id=2", "--binlog-format=MIXED"});
+  next.AsRoot("ALTER USER millrace@'127.0.0.1' IDENTIFIED BY '" +
+              ReadPasswordFile(Logging().password_file()).value() + "'; CREATE DATABASE " +
+              Logging().database() +
+              "; CREATE USER bell@'127.0.0.1' IDENTIFIED BY 'ring-ring'; "
+              "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO bell@'127.0.0.1'");
+  const auto there = Logging().Open(next.port(), std::nullopt);
+  ASSERT_TRUE(there->OpenSchema()->Apply({.tables = 1, .slices = 16}));
+  TcpProxy address(Logging().server().port());
+  OpenFeed(Logging().Bell(), address.port());
+  const auto beats = store_->OpenIncarnations();
+  for (const auto& lives : {there->OpenIncarnations(), store_->OpenIncarnations()})
+    ASSERT_TRUE(lives->Register({.id = "w.1", .worker = "w", .host = "here"}));
+  ASSERT_TRUE(beats->Renew("w.1"));
+  ASSERT_TRUE(feed_->Open());
+
+  Logging().server().AsRoot("SET GLOBAL read_only=1");
+  EXPECT_FALSE(beats->Renew("w.1"));
+  address.LeadTo(next.port());
+  ASSERT_TRUE(beats->Renew("w.1"));
+  Logging().server().AsRoot("SET GLOBAL read_only=0");
+  ExpectRing({});  // look: something may have been added meanwhile
+  StoreUrl url = Logging().url();
+  url.port = next.port();
+  SqlConnection(url, Logging().password_file()).Ask("INSERT INTO tasks (handler, slice) VALUES ('noop', 3)");
+  ExpectRing({kDefaultTable, {3}});
+}
+
 TEST_F(BinlogFeed, ASilentServerIsGivenUpWithinTwoSeconds) {
   ASSERT_TRUE(feed_->Open());
   ASSERT_TRUE(feed_->Next());

@@ -39,6 +39,7 @@ class LoggingServer {
   const std::string& database() const { return database_.url().database; }
   const StoreUrl& url() const { return database_.url(); }
   const std::string& bell_password_file() const { return password_file_; }
+  const std::string& password_file() const { return database_.password_file(); }  // the workers'
   DoorbellAccount Bell() const { return {"bell", password_file_}; }
 
   std::unique_ptr<Store> Open(std::uint16_t port, std::optional<DoorbellAccount> doorbell) const {

@@ -96,6 +96,30 @@ TEST_F(MysqlLocks, ALockedTableIsNotWaitedForAndDoesNotHoldUpTheOthers) {
   EXPECT_EQ(settled->verdicts[1], SettleVerdict::Settled);
 }
 
+// As behind an ALTER that waits for a dump.
+TEST_F(MysqlLocks, ATableThatCanNotBeReadIsLeftOutOfTheDueMap) {
+  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
+  for (const char* table : {"tasks_000", "tasks_001"})
+    sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop',1)");
+  const std::vector<TableSlices> both{{.table = "tasks_000"}, {.table = "tasks_001"}};
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("LOCK TABLES tasks_000 WRITE");
+  const auto map = tasks_->Due(both, {});
+  ASSERT_TRUE(map) << map.error().message;
+  ASSERT_EQ(map->groups.size(), 1U);
+  EXPECT_EQ(map->groups[0].table, TableName("tasks_001"));
+  EXPECT_NE(map->now, WallTime{});
+  ASSERT_EQ(map->refused.size(), 1U);
+  EXPECT_TRUE(map->refused.contains("tasks_000"));
+  EXPECT_FALSE(tasks_->Due(both)) << "for those who want all of them";
+  const auto alone = tasks_->Due(std::span(both).first(1));
+  ASSERT_FALSE(alone) << "of one there is nothing else to tell";
+  EXPECT_EQ(alone.error().code, ErrorCode::Conflict);
+  other.Ask("UNLOCK TABLES");
+  EXPECT_EQ(tasks_->Due(both)->groups.size(), 2U);
+  EXPECT_TRUE(tasks_->Due(both, {})->refused.empty());
+}
+
 // The table of a pool alone: a claim does not meet it.
 TEST_F(MysqlLocks, ALockedPoolOfATableHoldsUpThatTableAlone) {
   ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
@@ -120,6 +144,27 @@ TEST_F(MysqlLocks, ALockedPoolOfATableHoldsUpThatTableAlone) {
   settled = tasks_->Settle("w.1", std::span(batch).first(2));
   ASSERT_TRUE(settled) << settled.error().message;
   EXPECT_EQ(settled->verdicts, std::vector<SettleVerdict>(2, SettleVerdict::Settled));
+}
+
+// Neither a lock nor wrong data: a pool that is gone, or a trigger on it that can't be run.
+TEST_F(MysqlLocks, APoolThatCanNotBeWrittenHoldsUpItsOwnTableAlone) {
+  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
+  std::vector<Settlement> batch;
+  for (const char* table : {"tasks_000", "tasks_001"}) {
+    sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop',1)");
+    const auto claimed =
+        tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = {1}}).value();
+    for (const Settlement& one : Succeeded(claimed)) batch.push_back(one);
+  }
+  sql_->Ask("RENAME TABLE tasks_000_done TO put_away");
+  auto settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, (std::vector{SettleVerdict::Busy, SettleVerdict::Settled}));
+  EXPECT_NE(settled->errors[0].find("tasks_000_done"), std::string::npos) << settled->errors[0];
+  sql_->Ask("RENAME TABLE put_away TO tasks_000_done");
+  settled = tasks_->Settle("w.1", std::span(batch).first(1));
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts[0], SettleVerdict::Settled);
 }
 
 // Whoever has met a key as a duplicate keeps it locked until the end of his transaction.

@@ -160,7 +160,9 @@ class ScannedShard final : public Driven<ScanPort> {
   Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string&, const std::vector<Task>&) override {
     return Result<std::vector<KeyVerdict>>();
   }
-  Reply<Result<std::size_t>> RescuesOf(const TaskKey&) override { return Result<std::size_t>(0); }
+  Reply<Result<RescueCounts>> RescuesOf(const TableName&, const std::vector<std::uint64_t>&) override {
+    return Result<RescueCounts>(RescueCounts());
+  }
 
  private:
   const std::uint32_t slices_;

@@ -32,7 +32,10 @@ struct Asked {
   int claims = 0;
   int ahead = 0;  // of them
   int resolves = 0;
-  int beside = 0;  // times that pages were asked for while a claim was on its way
+  int refused = 0;     // maps, of a table that can't be read
+  int rescues = 0;     // times that it was asked how often tasks have been rescued
+  int rescues_of = 0;  // tasks
+  int beside = 0;      // times that pages were asked for while a claim was on its way
   bool operator==(const Asked&) const = default;
 };
 
@@ -55,8 +58,13 @@ class StoreScan final : public Driven<ScanPort> {
     ++asked.maps;
     if (hangs) return Reply<Result<DueMap>>(hanging_ = std::make_shared<Mail<Result<DueMap>>>());
     mapped_ = clock_.WallNow();
-    Result<DueMap> map = store_->Due(tables, floor);
-    clock_.Advance(maps_take);
+    std::vector<TableSlices> readable = tables;
+    const bool refused =
+        std::erase_if(readable, [this](const TableSlices& one) { return one.table == unreadable; }) > 0;
+    Result<DueMap> map = store_->Due(readable, floor);
+    clock_.Advance(refused ? std::chrono::seconds(2) : maps_take);
+    if (refused) ++asked.refused;
+    if (map && refused) map->refused.emplace(*unreadable, "somebody has locked the table");
     return map;
   }
   // The map that hangs fails.
@@ -112,7 +120,11 @@ class StoreScan final : public Driven<ScanPort> {
                                                      const std::vector<Task>& tasks) override {
     return store_->ConfirmKeys(incarnation, tasks);
   }
-  Reply<Result<std::size_t>> RescuesOf(const TaskKey&) override { return Result<std::size_t>(0); }
+  Reply<Result<RescueCounts>> RescuesOf(const TableName&, const std::vector<std::uint64_t>& ids) override {
+    ++asked.rescues;
+    asked.rescues_of += static_cast<int>(ids.size());
+    return Result<RescueCounts>(RescueCounts());
+  }
 
   Asked asked;
   std::vector<ClaimSeen> seen;
@@ -123,9 +135,11 @@ class StoreScan final : public Driven<ScanPort> {
   bool loses_claims = false;                           // all of them
   int loses_claim = 0;                                 // that of this number, from 1 on
   ErrorCode lost_as = ErrorCode::Unavailable;
-  std::uint64_t refused_id = 0;     // no claim with it is taken
-  std::optional<TableName> locked;  // no claim of it is resolved, after a wait of a second
-  bool answers_at_once = false;     // those that are sent ahead, too: else when asked
+  std::uint64_t refused_id = 0;         // no claim with it is taken
+  std::optional<TableName> locked;      // no claim of it is resolved, after a wait of a second
+  std::optional<TableName> unwritable;  // no claim of it is taken, after a wait of two
+  std::optional<TableName> unreadable;  // no map has it, after a wait of two
+  bool answers_at_once = false;         // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
   Micros maps_take{0};
@@ -138,6 +152,10 @@ class StoreScan final : public Driven<ScanPort> {
     }
     if (std::find(request.ids.begin(), request.ids.end(), refused_id) != request.ids.end()) {
       return Claimed{Fail(ErrorCode::Invalid, "a trigger refuses it"), claim_takes};
+    }
+    if (request.table == unwritable) {
+      clock_.Advance(std::chrono::seconds(2));
+      return Claimed{Fail(ErrorCode::Conflict, "somebody has locked the table"), std::chrono::seconds(2)};
     }
     Result<std::vector<Task>> tasks = store_->Claim(request);
     if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
@@ -155,11 +173,26 @@ class StoreScan final : public Driven<ScanPort> {
 
 class StoreSettle final : public Driven<SettlePort> {
  public:
-  StoreSettle(ManualClock& clock, Store& store) : Driven(clock), store_(store.OpenTasks()) {}
+  StoreSettle(ManualClock& clock, Store& store) : Driven(clock), clock_(clock), store_(store.OpenTasks()) {}
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
     if (away) return Result<SettleReport>(Fail(ErrorCode::Unavailable, "the database is gone"));
-    return store_->Settle(incarnation, batch);
+    if (!refused) return store_->Settle(incarnation, batch);
+    std::vector<Settlement> others;
+    for (const Settlement& one : batch) {
+      if (one.key.table != *refused) others.push_back(one);
+    }
+    if (!others.empty()) {
+      EXPECT_TRUE(store_->Settle(incarnation, others));
+    }
+    if (others.size() < batch.size()) clock_.Advance(std::chrono::seconds(2));
+    SettleReport report;
+    for (const Settlement& one : batch) {
+      const bool busy = one.key.table == *refused;
+      report.verdicts.push_back(busy ? SettleVerdict::Busy : SettleVerdict::Settled);
+      report.errors.push_back(busy ? "its pool is locked" : "");
+    }
+    return Result<SettleReport>(std::move(report));
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {
@@ -167,8 +200,10 @@ class StoreSettle final : public Driven<SettlePort> {
   }
 
   bool away = false;
+  std::optional<TableName> refused;  // what is to be written of its tasks, after a wait of two seconds
 
  private:
+  ManualClock& clock_;
   const std::unique_ptr<TaskStore> store_;
 };
 
@@ -307,6 +342,7 @@ class RoundWorker {
   SoloGate& gate() { return *gate_; }
   // No more of its settles succeeds.
   void LoseSettles() { settle_.away = second_settle_.away = true; }
+  void RefuseSettlesOf(std::optional<TableName> table) { settle_.refused = second_settle_.refused = table; }
   void Own(std::vector<TableSlices> slices) {
     slices_ = std::move(slices);
     Follow();

@@ -134,6 +134,17 @@ TEST_F(RoundsTest, NoRowThatWasCreatedAfterItsRoundBeganIsTakenThoughRowsComeAll
   }
 }
 
+TEST_F(RoundsTest, HoweverManyTasksSnoozeOftenTheyAreLookedIntoWithOneStatementAClaim) {
+  Submit(500);
+  store_->Run("UPDATE tasks SET attempt=20");
+  const RoundWorker& worker = Start(After(seconds(5), 1000));
+  Go(seconds(2));
+  EXPECT_EQ(Waiting(), 0);
+  EXPECT_EQ(worker.scan.asked.rescues_of, 500);
+  EXPECT_LE(worker.scan.asked.rescues, worker.scan.asked.claims);
+  EXPECT_LT(worker.scan.asked.rescues, 10);
+}
+
 TEST_F(RoundsTest, AFixedDelayCountsFromTheEndOfTheLastTask) {
   Submit(600);
   RoundWorker& worker = Start(After(seconds(5), 300));

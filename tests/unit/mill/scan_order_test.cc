@@ -16,6 +16,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 constexpr Micros kTick = milliseconds(10);
 
@@ -327,6 +328,56 @@ TEST_F(ScanOrderTest, ATaskBehindThoseThatRunIsFoundByTheNextLook) {
   ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::vector<NewTask>(1, task)));
   while (worker.scan.asked.maps == maps) Go(kTick);
   EXPECT_EQ(worker.runner.took, 64 * 8 + 1);
+}
+
+TEST_F(ScanOrderTest, ATableThatIsLockedAsAWholeKeepsNoOtherWaiting) {
+  NewStore({2, 8});
+  Submit("a", 0, 300, "tasks_000");
+  Submit("a", 5, 30, "tasks_001");
+  Submit("b", 9, 30, "tasks_001");
+  store_->Run("UPDATE tasks_000 SET attempt=id%20");
+  RoundWorker& worker = Start();
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  worker.scan.unwritable = TableName("tasks_000");
+  Go(seconds(10));
+  EXPECT_THAT(Claimed(), UnorderedElementsAre(Pair("a", 30), Pair("b", 30)));
+  EXPECT_LE(worker.scan.asked.claims, 6) << "it is tried again now and then";
+  worker.scan.unwritable.reset();
+  Go(seconds(11));
+  EXPECT_EQ(Claimed().at("a"), 330u);
+}
+
+TEST_F(ScanOrderTest, ATableThatCanNotBeReadIsLeftOutForAWhile) {
+  NewStore({2, 8});
+  Submit("a", 0, 30, "tasks_000");
+  RoundWorker& worker = Start({}, {}, true);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  worker.scan.unreadable = TableName("tasks_000");
+  Go(seconds(3));
+  Submit("b", 5, 30, "tasks_001");
+  Go(seconds(3));
+  EXPECT_THAT(Claimed(), UnorderedElementsAre(Pair("b", 30)));
+  EXPECT_FALSE(worker.mill().Idle());
+  Go(seconds(60));
+  EXPECT_LE(worker.scan.asked.refused, 7);
+  worker.scan.unreadable.reset();
+  Go(seconds(12));
+  EXPECT_EQ(Claimed().at("a"), 30u);
+}
+
+TEST_F(ScanOrderTest, OfATableWhoseTasksCanNotBeSettledNoMoreAreClaimed) {
+  NewStore({2, 8});
+  Submit("a", 0, 2'000, "tasks_000");
+  Submit("a", 5, 300, "tasks_001");
+  RoundWorker& worker = Start();
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  worker.RefuseSettlesOf(TableName("tasks_000"));
+  Go(seconds(20));
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_001_done"), 300);
+  EXPECT_GT(store_->Ask("SELECT count(*) FROM tasks_000 WHERE state=0"), 1'000);
+  worker.RefuseSettlesOf(std::nullopt);
+  Go(seconds(20));
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_000_done"), 2'000);
 }
 
 TEST_F(ScanOrderTest, EachTableIsScannedByItsOwnStrand) {

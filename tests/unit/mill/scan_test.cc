@@ -41,6 +41,19 @@ TEST_F(ScanCursorTest, AFullPageGoesOnBehindItsLastRow) {
   EXPECT_EQ(cursors_.Rank(group_).waiting_since, last_.run_at);
 }
 
+// As .NET's and Go's time of nothing.
+TEST_F(ScanCursorTest, AFullPageOfTheYearOneGoesOnBehindItsLastRow) {
+  const WallTime year_one{std::chrono::sys_days{std::chrono::year{1} / 1 / 1}};
+  const DueGroup group = Group(1, year_one);
+  cursors_.Refresh(kStart, {group}, kRewind);
+  EXPECT_EQ(cursors_.At(group), ScanPosition{});
+  cursors_.Advance(group, {year_one, 150}, 150, true);
+  EXPECT_EQ(cursors_.At(group), (ScanPosition{year_one, 150}));
+  cursors_.Advance(group, {year_one, 300}, 150, true);
+  cursors_.Refresh(kStart + seconds(1), {group}, kRewind);
+  EXPECT_EQ(cursors_.At(group), (ScanPosition{year_one, 300}));
+}
+
 TEST_F(ScanCursorTest, AGroupThatRanEmptyStartsAgain) {
   cursors_.Refresh(kStart, {group_}, kRewind);
   cursors_.Advance(group_, last_, 3, false);

@@ -38,6 +38,20 @@ TEST(MysqlErrorsTest, ARightThatIsMissingIsDeniedAndNoWrongData) {
   EXPECT_EQ(CodeOf(1406, Purpose::Write), ErrorCode::Invalid) << "a text that is too long";
 }
 
+TEST(MysqlErrorsTest, AServerWithoutAConnectionForThisAccountHasOneLater) {
+  for (const int code : {1040, 1203, 1226}) {
+    EXPECT_EQ(CodeOf(code, Purpose::Connect), ErrorCode::Unavailable) << code;
+    EXPECT_TRUE(IsOfThisOneAlone(code)) << code;
+  }
+  EXPECT_NE(Translate({1226, ""}, Purpose::Connect, "").message.find("MAX_USER_CONNECTIONS"),
+            std::string::npos);
+}
+
+TEST(MysqlErrorsTest, ARowThatAnotherTableNeedsIsRefusedForWhatItIs) {
+  EXPECT_EQ(CodeOf(1451, Purpose::Write), ErrorCode::Invalid);
+  EXPECT_EQ(CodeOf(1452, Purpose::Write), ErrorCode::Invalid);
+}
+
 TEST(MysqlErrorsTest, AConnectionThatWasClosedForItsSilenceIsLost) {
   EXPECT_EQ(CodeOf(4031, Purpose::Transaction), ErrorCode::Unavailable);
   EXPECT_EQ(CodeOf(4031, Purpose::Write), ErrorCode::Unknown);
