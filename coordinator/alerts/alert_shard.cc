@@ -10,7 +10,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenTables = std::chrono::seconds(30);
-constexpr std::size_t kEventsKept = 2'000;
+constexpr std::size_t kEventsKept = kMostEventsCounted + 1;
 constexpr Micros kLatestCommit = std::chrono::minutes(1);  // behind a greater number
 constexpr Micros kLaterNote = std::chrono::minutes(1);     // of a worker's loss, in another of its shards
 constexpr Micros kKept = std::chrono::days(30);            // a message that was sent, and its key
@@ -22,6 +22,11 @@ template <class Value>
 void Raise(std::map<std::string, Value>& values, const std::string& type, Value value) {
   Value& known = values.try_emplace(type, value).first->second;
   known = std::max(known, value);
+}
+
+// What counts together: an alert about crashes may be about one type.
+std::string CountedAs(const ShardEvent& event) {
+  return event.kind == kHandlerCrashed ? event.kind + " " + event.type : event.kind;
 }
 
 std::optional<WallTime> OpenedWithin(const AlertNeeds& needs, const std::string& type, WallTime now) {
@@ -239,9 +244,7 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
     marks_.pop_front();
   }
   known_.erase(known_.begin(), known_.upper_bound(floor_));
-  while (!events_.empty() && (now - events_.front().at > window || events_.size() > kEventsKept)) {
-    events_.pop_front();
-  }
+  DropEvents(window, now);
   if (!seen.events) seen.events.emplace();
   for (const Kept& kept : events_) {
     const bool worker = kept.event.kind == kWorkerLost;
@@ -249,6 +252,15 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
                             now - kept.at, kept.event.type, name_});
   }
   return {};
+}
+
+// From the newest to the oldest, so that however many there are of a kind, they push out none of another.
+void AlertShard::DropEvents(Micros window, BootTime now) {
+  while (!events_.empty() && now - events_.front().at > window) events_.pop_front();
+  std::map<std::string, std::size_t> kept;
+  const auto beyond = [&kept](const Kept& one) { return ++kept[CountedAs(one.event)] > kEventsKept; };
+  const auto first = std::remove_if(events_.rbegin(), events_.rend(), beyond);
+  events_.erase(events_.begin(), first.base());
 }
 
 Result<std::vector<KeyedTask>> AlertShard::Messages(const std::string& alert) {
@@ -285,6 +297,8 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
     said.count = words.count;
     said.names = words.names;
     said.since = words.since;
+    said.kind = words.kind;
+    said.handler = words.handler;
     break;
   }
   return said;
@@ -326,7 +340,7 @@ Result<bool> AlertShard::Add(std::vector<NewTask> tasks, const AlertPlace& place
   return report.added == tasks.size();
 }
 
-void AlertShard::Withdraw(const std::string& alert, std::uint64_t before) {
+void AlertShard::Withdraw(const std::string& alert, std::uint64_t before, bool running) {
   const auto keyed = Messages(alert);
   if (!keyed) return;  // then they are sent late
   std::map<TableName, std::vector<std::uint64_t>> old;
@@ -339,7 +353,8 @@ void AlertShard::Withdraw(const std::string& alert, std::uint64_t before) {
     if (!outcomes) continue;
     std::vector<std::uint64_t> unsent;
     for (const TaskOutcome& one : *outcomes) {
-      if (one.state == TaskState::Waiting || one.state == TaskState::Running) unsent.push_back(one.id);
+      const bool runs = running && one.state == TaskState::Running;
+      if (one.state == TaskState::Waiting || runs) unsent.push_back(one.id);
     }
     if (!unsent.empty()) (void)operations_->Apply(TaskAction::Cancel, table, unsent, "alerts");
   }

@@ -77,8 +77,9 @@ class AlertShard {
   // them here.
   Result<bool> Add(std::vector<NewTask> tasks, const AlertPlace& place);
   // Takes back what was added here of an alert before that message and is not sent yet, so that nobody hears
-  // that it fires after it was said to be over. What runs already is asked to stop.
-  void Withdraw(const std::string& alert, std::uint64_t before);
+  // it behind what was said later. `running`: what is being sent is asked to stop, too. The key of one that
+  // nobody has started is free again then.
+  void Withdraw(const std::string& alert, std::uint64_t before, bool running);
   // As of the last look.
   const Unsent& unsent() const { return unsent_; }
 
@@ -96,6 +97,8 @@ class AlertShard {
   Result<std::optional<WallTime>> FirstWaiting(const DueGroup& group, std::size_t& left);
   Status LookAtSchedules(const AlertNeeds& needs, Observation& seen);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);
+  // Those that are older, and those that nobody counts.
+  void DropEvents(Micros window, BootTime now);
 
   using GroupKey = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
   static GroupKey KeyOf(const DueGroup& group) {

@@ -257,8 +257,17 @@ bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string
   const auto found = config.handlers.find(group.handler);
   if (found == config.handlers.end()) return false;
   if (found->second.hours && !ClosedBy(*found->second.hours, now).empty()) return true;
-  const auto band = found->second.BandOf(group.urgency);
+  auto band = found->second.BandOf(group.urgency);
+  // What is scanned in rounds is in no band, and waits for its next round as others for their band's look.
+  if (const auto& scan = found->second.scan) band = BandConfig{.every = std::max(scan->every, scan->after)};
   return band && band->every > Micros(0) && !band->IsOverdue(now - group.first_run_at);
+}
+
+SaidAlert SaidFor(const AlertConfig& alert, bool holds, SaidAlert said) {
+  const bool other_kind = !said.kind.empty() && said.kind != WordOf(alert.kind);
+  const bool other_tasks = !said.handler.empty() && said.handler != alert.handler;
+  if (holds && (other_kind || other_tasks)) said.firing = false;
+  return said;
 }
 
 AlertWord AlertJudge::Look(const std::optional<AlertFact>& fact, const SaidAlert& said, Micros every,

@@ -59,8 +59,8 @@ struct AlertFact {
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen);
 
 // Whether due tasks wait because somebody wants it so, that they are late is no news then: by a pause, a
-// breaker that was opened by hand, their type's hours, or a band whose next look may be to come. Not by a
-// limit, whose backlog somebody wants to hear of, nor by a breaker that opened by itself.
+// breaker that was opened by hand, their type's hours, or a band's look or a round of scanning that may be to
+// come. Not by a limit, whose backlog somebody wants to hear of, nor by a breaker that opened by itself.
 bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string& shard,
                    const DueGroup& group, WallTime now);
 
@@ -72,7 +72,13 @@ struct SaidAlert {
   WallTime since{};                       // and since when
   std::optional<BootTime> fired_at = {};  // the last message of that kind
   std::vector<std::string> names = {};    // of which types, if it told
+  std::string kind = {};                  // which kind the alert had then; empty: it is not known
+  std::string handler = {};               // and of which tasks it was; likewise
 };
+
+// What was said, as it counts for what is seen now. That the alert fires while it was about something else is
+// no word of what it is about now; where that does not hold, it is to be said all the same that it is over.
+SaidAlert SaidFor(const AlertConfig& alert, bool holds, SaidAlert said);
 
 enum class AlertWord { Nothing, Firing, Over };
 

@@ -76,6 +76,7 @@ std::vector<NewTask> TasksOf(const Notice& notice, const AlertConfig& alert) {
   const std::vector<std::string> examples = Lines(notice.examples, kMostExamples);
   ordered_json params{{"alert", notice.alert},
                       {"kind", WordOf(alert.kind)},
+                      {"handler", alert.handler},
                       {"state", notice.test     ? "test"
                                 : notice.firing ? "firing"
                                                 : "over"},
@@ -127,8 +128,12 @@ std::optional<NoticeParams> ParseNoticeParams(std::string_view params) {
     }
   }
   std::sort(read.names.begin(), read.names.end());  // whoever wrote them
-  if (!json.contains("since") || !json["since"].is_string()) return read;
-  const auto since = ParseTime(json["since"].get<std::string>());
+  const auto text = [&json](const char* key) {
+    return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+  };
+  read.kind = text("kind");
+  read.handler = text("handler");
+  const auto since = ParseTime(text("since"));
   if (since) read.since = *since;
   return read;
 }

@@ -40,6 +40,8 @@ struct NoticeParams {
   std::uint64_t count = 0;
   WallTime since{};
   std::vector<std::string> names = {};
+  std::string kind = {};     // in the configuration's word
+  std::string handler = {};  // empty: an older version has written it
 };
 std::optional<NoticeParams> ParseNoticeParams(std::string_view params);
 

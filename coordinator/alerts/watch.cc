@@ -151,8 +151,9 @@ void AlertWatch::Judge(const std::string& name, Judged& judged, const Observatio
   // again.
   if (judged.config.kind == AlertKind::Failed && seen.whole && fact && fact->holds && judged.said->firing)
     judged.said->count = std::min(judged.said->count, fact->count);
-  const AlertWord word = judged.judge.Look(fact, *judged.said, judged.config.every, now);
-  if (fact && !fact->holds && !judged.said->firing) judged.since.reset();
+  const SaidAlert said = SaidFor(judged.config, fact && fact->holds, *judged.said);
+  const AlertWord word = judged.judge.Look(fact, said, judged.config.every, now);
+  if (fact && !fact->holds && !said.firing) judged.since.reset();
   if (fact && fact->holds && !judged.since) {
     judged.since = std::chrono::floor<std::chrono::seconds>(parts_.clock.WallNow());
   }
@@ -165,7 +166,13 @@ void AlertWatch::Judge(const std::string& name, Judged& judged, const Observatio
 
 void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& fact, bool firing,
                       const AlertPlace& place, BootTime now) {
-  const SaidAlert& said = *judged.said;
+  const SaidAlert said = SaidFor(judged.config, firing, *judged.said);
+  // Others may have gone past this number and taken its message back, which frees the key.
+  const std::optional<SaidAlert> last = ReadSaid(name, now);
+  if (last && last->number > said.number) {
+    judged.said.reset();
+    return;
+  }
   const WallTime wall = std::chrono::floor<std::chrono::seconds>(parts_.clock.WallNow());
   Notice notice{.alert = name, .number = said.number + 1, .firing = firing, .from = parts_.from};
   notice.since = said.firing && said.since != WallTime{} ? said.since : judged.since.value_or(wall);
@@ -197,10 +204,18 @@ void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& 
     }
     LogWarning(firing ? "an alert fires" : "an alert is over",
                {{"alert", name}, {"what", fact.what}, {"message", notice.number}, {"shard", shard_name}});
-    if (!firing) shard->Withdraw(name, notice.number);
+    TakeBack(name, notice.number, !firing);
     judged.said = {notice.number, firing, fact.count, notice.since, firing ? now : said.fired_at, fact.names};
+    judged.said->kind = WordOf(judged.config.kind);
+    judged.said->handler = judged.config.handler;
     if (!firing) judged.since.reset();
     return;
+  }
+}
+
+void AlertWatch::TakeBack(const std::string& name, std::uint64_t before, bool running) {
+  for (const auto& [shard_name, shard] : shards_) {
+    if (!silent_.contains(shard_name)) shard->Withdraw(name, before, running);
   }
 }
 

@@ -62,6 +62,9 @@ class AlertWatch {
   std::optional<SaidAlert> ReadSaid(const std::string& name, BootTime now);
   void Send(const std::string& name, Judged& judged, const AlertFact& fact, bool firing,
             const AlertPlace& place, BootTime now);
+  // Takes back, in every shard that answers, what was said before that message and is not sent yet.
+  // `running`: what is being sent, too: one that fires goes on, however slowly it is taken.
+  void TakeBack(const std::string& name, std::uint64_t before, bool running);
   void Tell();
   void Forget();
 

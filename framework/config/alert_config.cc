@@ -16,18 +16,19 @@ struct KindKeys {
   const char* word;
   AlertKind kind;
   bool handler = false;
-  bool more_than = false;
+  std::uint32_t more_than = 0;  // the greatest; 0: it has none
   bool longer_than = false;
 };
+constexpr std::uint32_t kMostTasks = 1'000'000'000;
 constexpr KindKeys kKinds[] = {
-    {"failed", AlertKind::Failed, true, true},
-    {"oldest_due", AlertKind::OldestDue, true, false, true},
+    {"failed", AlertKind::Failed, true, kMostTasks},
+    {"oldest_due", AlertKind::OldestDue, true, 0, true},
     {"unowned", AlertKind::Unowned},
     {"unrunnable", AlertKind::Unrunnable},
-    {"refused", AlertKind::Refused, false, true},
-    {"crashes", AlertKind::Crashes, true, true},
-    {"worker_lost", AlertKind::WorkerLost, false, true},
-    {"schedule", AlertKind::Schedule, false, true},
+    {"refused", AlertKind::Refused, false, kMostEventsCounted},
+    {"crashes", AlertKind::Crashes, true, kMostEventsCounted},
+    {"worker_lost", AlertKind::WorkerLost, false, kMostEventsCounted},
+    {"schedule", AlertKind::Schedule, false, kMostTasks},
     {"breaker", AlertKind::Breaker, true},
 };
 
@@ -55,7 +56,7 @@ void AlertKeys(Keys& keys, Alert& alert) {
   keys.Choice("kind", alert.kind, KindChoices());
   const KindKeys& own = KeysOfKind(alert.kind);
   if (own.handler) keys.Text("handler", alert.handler, kMaxHandlerName);
-  if (own.more_than) keys.Integer("more_than", alert.more_than, 0, 1'000'000'000);
+  if (own.more_than > 0) keys.Integer("more_than", alert.more_than, 0, own.more_than);
   if (own.longer_than) keys.Duration("longer_than", alert.longer_than, 1s, std::chrono::hours(24 * 365));
   keys.Texts("mail", alert.mail, kLongestAddressee);
   keys.Text("webhook", alert.webhook, 2048);

@@ -133,6 +133,9 @@ enum class AlertKind {
 // As the configuration calls it.
 const char* WordOf(AlertKind kind);
 
+// The greatest `more_than` of an alert about events: whoever judges keeps one more of each kind.
+inline constexpr std::uint32_t kMostEventsCounted = 2'000;
+
 struct AlertConfig {
   AlertKind kind = AlertKind::Failed;
   std::string handler = "*";  // the task type that it is about; `*`: every one

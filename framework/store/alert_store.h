@@ -45,7 +45,7 @@ class AlertStore {
   // The entries of a task type whose key begins with `prefix`, the greatest keys first; at most `limit`.
   virtual Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
                                                std::size_t limit) = 0;
-  // The events above `after`, oldest first: at most the newest 1,000, of the newest 10,000 rows of the audit.
+  // The events above `after` among the newest 10,000 rows of the audit, oldest first.
   virtual Result<std::vector<ShardEvent>> Events(std::uint64_t after) = 0;
   // Enters one.
   virtual Status Note(std::string_view kind, const std::string& actor, const std::string& subject,

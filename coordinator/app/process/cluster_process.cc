@@ -250,6 +250,10 @@ std::optional<AlertPlace> ClusterProcess::AlertsPlace() const {
 }
 
 void ClusterProcess::Noticed(const std::optional<Term>& term) {
+  {
+    MutexLock lock(mutex_);
+    ownership_.reset();  // another may have led meanwhile: it holds again once this term has planned
+  }
   leading_.store(term.has_value());
   if (term) {
     LogInfo("leading the cluster", {{"cluster", options_.cluster}, {"term", term->epoch}});

@@ -95,7 +95,7 @@ class ClusterProcess {
   std::atomic<bool> standing_{false};
   std::atomic<BootTime> lives_asked_{};  // by its leader, the last time
   mutable Mutex mutex_;
-  std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);  // by this term's plan
   ClusterControlPlane control_;
   Upkeep upkeep_;
   AlertWatch alerts_;

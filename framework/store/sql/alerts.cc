@@ -8,7 +8,6 @@ namespace millrace::engine::sql {
 namespace {
 
 constexpr std::uint64_t kRowsLookedAt = 10'000;
-constexpr std::uint64_t kMostEvents = 1'000;
 
 // How long before `now` a time was; a clock that was set back makes it 0.
 Micros Since(const Row& row, unsigned at, unsigned now) {
@@ -54,19 +53,18 @@ Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& handler, 
   return keyed;
 }
 
+// All that are among those rows, since alerts count each kind by itself.
 Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
   BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kRowsLookedAt));
   std::vector<ShardEvent> events;
-  BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND "
-                "action IN (?,?,?,?,?) ORDER BY id DESC LIMIT ?",
-                {std::max(after, floor), kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost,
-                 kScheduleLapsed, kMostEvents},
-                [&](const Row& row) {
-                  events.push_back(
-                      {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
-                }));
-  std::reverse(events.begin(), events.end());
+  BOOST_OUTCOME_TRYV(db_.Query(
+      "SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND "
+      "action IN (?,?,?,?,?) ORDER BY id",
+      {std::max(after, floor), kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed},
+      [&](const Row& row) {
+        events.push_back(
+            {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
+      }));
   return events;
 }
 

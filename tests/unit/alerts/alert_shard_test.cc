@@ -76,6 +76,8 @@ TEST_F(AlertShardTest, WhatWasSaidIsReadBackFromTheLedgerAndTheTask) {
   EXPECT_TRUE(said->firing);
   EXPECT_EQ(said->count, 10'000u);
   EXPECT_THAT(said->names, testing::ElementsAre("pay", "ship"));
+  EXPECT_EQ(said->kind, "failed");
+  EXPECT_EQ(said->handler, "*");
   EXPECT_EQ(clock_.Now() - *said->fired_at, minutes(2));
   Add(Word(2, false, 0));
   const auto over = shard_.Said("failed", clock_.Now());
@@ -114,7 +116,7 @@ TEST_F(AlertShardTest, WhatWasNotSentBeforeTheEndIsTakenBack) {
   Add(Word(1, true, 5));
   Add(Word(2, false, 0));
   ASSERT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000001/%'"), 2);
-  shard_.Withdraw("failed", 2);
+  shard_.Withdraw("failed", 2, true);
   EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000001/%'"), 0);
   EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000002/%'"), 2);
   EXPECT_EQ(shard_.Said("failed", clock_.Now())->number, 2u);
@@ -260,6 +262,31 @@ TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {
   EXPECT_EQ(Look().events->front().ago, minutes(5));
   clock_.Advance(minutes(6));
   EXPECT_TRUE(Look().events->empty());
+}
+
+TEST_F(AlertShardTest, HoweverManyEventsThereAreOfAKindTheyPushOutNoneOfAnother) {
+  const auto alerts = store_->OpenAlerts();
+  ASSERT_TRUE(alerts->Note(kWorkerLost, "", "w.1", ""));
+  ASSERT_TRUE(alerts->Note(kHandlerCrashed, "w.1", "tasks/1", "mailer"));
+  for (const char* what : {"'settle_refused','tasks/1','noop'", "'crash','tasks/1','noop'"}) {
+    store_->Run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<3000) INSERT INTO "
+        "millrace_audit (at,actor,action,subject,detail) SELECT (SELECT min(at) FROM millrace_audit),'w.1'," +
+        std::string(what) + " FROM n");
+  }
+  const Observation seen = Look();
+  const auto fact = [&seen](AlertKind kind, const std::string& handler, std::uint32_t more_than) {
+    AlertConfig alert;
+    alert.kind = kind;
+    alert.handler = handler;
+    alert.more_than = more_than;
+    return FactOf(alert, seen).value();
+  };
+  EXPECT_EQ(fact(AlertKind::WorkerLost, "*", 0).count, 1u);
+  EXPECT_EQ(fact(AlertKind::Crashes, "mailer", 0).count, 1u);
+  EXPECT_TRUE(fact(AlertKind::Crashes, "noop", 2'000).holds);
+  EXPECT_TRUE(fact(AlertKind::Refused, "*", 2'000).holds);
+  EXPECT_LT(seen.events->size(), 5'000u) << "what nobody counts is not kept";
 }
 
 // Numbers are given out before the commit.

@@ -144,6 +144,24 @@ AlertConfig Of(AlertKind kind) {
   return alert;
 }
 
+TEST(AlertSaidTest, ThatItFiredForAnotherReasonCountsOnlyUntilItIsOver) {
+  AlertConfig alert = Of(AlertKind::Crashes);
+  alert.handler = "pay";
+  SaidAlert said{.number = 1, .firing = true, .count = 3};
+  EXPECT_TRUE(SaidFor(alert, true, said).firing) << "an older version has said it";
+  said.kind = "crashes";
+  EXPECT_TRUE(SaidFor(alert, true, said).firing);
+  said.handler = "pay";
+  EXPECT_TRUE(SaidFor(alert, true, said).firing);
+  said.handler = "*";
+  EXPECT_FALSE(SaidFor(alert, true, said).firing);
+  EXPECT_TRUE(SaidFor(alert, false, said).firing) << "that it is over is to be said";
+  said.handler = "pay";
+  said.kind = "failed";
+  EXPECT_FALSE(SaidFor(alert, true, said).firing);
+  EXPECT_TRUE(SaidFor(alert, false, said).firing);
+}
+
 TEST(AlertFactTest, FailedTasksAreCountedByTheirTypes) {
   Observation seen;
   seen.failed = {{"noop", 9000}, {"exec", 1000}};
@@ -386,6 +404,18 @@ TEST(OnPurposeTest, ABandHoldsUntilItsNextLookIsOverdue) {
   EXPECT_FALSE(Held(config));
   config.handlers["report"].bands = {{.priority_from = 8, .every = minutes(30)}};
   EXPECT_FALSE(Held(config)) << "another band's";
+}
+
+TEST(OnPurposeTest, BetweenTwoRoundsATypeIsHeldUntilTheNextIsOverdue) {
+  Config config;
+  for (const bool after : {false, true}) {
+    ScanConfig& scan = config.handlers["report"].scan.emplace();
+    Micros& pause = after ? scan.after : scan.every;
+    pause = minutes(30);
+    EXPECT_TRUE(Held(config)) << after;
+    pause = minutes(19);
+    EXPECT_FALSE(Held(config)) << after;
+  }
 }
 
 TEST(OnPurposeTest, ALimitIsNoExcuse) {

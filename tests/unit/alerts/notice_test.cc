@@ -38,6 +38,21 @@ TEST(NoticeTest, EachAddresseeHasATaskWithAKeyOfItsOwn) {
   }
 }
 
+TEST(NoticeTest, AMessageSaysWhatTheAlertIsAbout) {
+  AlertConfig alert = TwoOfMailAndAHook();
+  alert.kind = AlertKind::OldestDue;
+  alert.handler = "pay";
+  for (const NewTask& task : TasksOf(Some(), alert)) {
+    const auto params = ParseNoticeParams(task.params);
+    ASSERT_TRUE(params);
+    EXPECT_EQ(params->kind, "oldest_due");
+    EXPECT_EQ(params->handler, "pay");
+  }
+  const auto older = ParseNoticeParams(R"({"kind":"oldest_due","state":"firing","count":1})");
+  ASSERT_TRUE(older);
+  EXPECT_EQ(older->handler, "");
+}
+
 TEST(NoticeTest, AUrlStandsInNoTask) {
   for (const NewTask& task : TasksOf(Some(), TwoOfMailAndAHook())) {
     EXPECT_THAT(task.params, Not(HasSubstr("hooks.example.com")));

@@ -8,6 +8,7 @@
 namespace millrace::engine {
 namespace {
 
+using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -16,9 +17,7 @@ using testing::IsEmpty;
 class AlertWatchTest : public testing::Test {
  protected:
   AlertWatchTest() {
-    Config config;
-    config.alerts["failed"].webhook = "http://127.0.0.1/hook";
-    config_ = std::make_shared<const Config>(std::move(config));
+    Configure(minutes(10));
     place_.emplace();
     place_->runs = [](const std::string&) { return true; };
     place_->spot = [this](const std::string&, const std::string&,
@@ -28,12 +27,20 @@ class AlertWatchTest : public testing::Test {
     };
   }
 
-  std::unique_ptr<AlertWatch> Make() {
+  // What the alert is about by now.
+  void Configure(Micros every, AlertKind kind = AlertKind::Failed, const std::string& handler = "*") {
+    Config config;
+    AlertConfig& alert = config.alerts["failed"];
+    alert.kind = kind;
+    alert.handler = handler;
+    alert.webhook = "http://127.0.0.1/hook";
+    alert.every = every;
+    config_ = std::make_shared<const Config>(std::move(config));
+  }
+  std::unique_ptr<AlertWatch> Make() { return Make(StoresByShard{{"main", store_}}); }
+  std::unique_ptr<AlertWatch> Make(const StoresByShard& shards) {
     return std::make_unique<AlertWatch>(AlertWatch::Parts{.clock = clock_,
-                                                          .shards =
-                                                              [this] {
-                                                                return StoresByShard{{"main", store_}};
-                                                              },
+                                                          .shards = [shards] { return shards; },
                                                           .config = [this] { return config_; },
                                                           .place = [this] { return place_; },
                                                           .from = "a test"});
@@ -49,10 +56,19 @@ class AlertWatchTest : public testing::Test {
     ASSERT_TRUE(store_->OpenTasks()->FailUnclaimed({kDefaultTable, "x", 0, report->ids}, "no way"));
     failed_.push_back(report->ids.front());
   }
-  std::int64_t Messages(const std::string& state) {
-    return store_->Ask(
+  void CancelFailed() { ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, failed_, "ann")); }
+  // That wait to be sent: nobody sends one here.
+  std::int64_t Messages(const std::string& state) { return MessagesIn(*store_, state); }
+  static std::int64_t MessagesIn(ScratchStore& store, const std::string& state) {
+    return store.Ask(
         "SELECT count(*) FROM tasks WHERE handler='millrace.webhook' AND params LIKE '%\"state\":\"" + state +
         "\"%'");
+  }
+  // Of the last message.
+  std::int64_t Number() {
+    return store_->Ask(
+        "SELECT CAST(substr(max(biz_key),14,10) AS INTEGER) FROM tasks_keys WHERE biz_key LIKE "
+        "'alert/failed/%'");
   }
 
   ManualClock clock_;
@@ -76,7 +92,7 @@ TEST_F(AlertWatchTest, ItIsSaidOnceThatAnAlertFiresAndOnceThatItIsOverWhoeverWat
   Run(*watch, seconds(60));
   EXPECT_EQ(Messages("firing"), 1);
   EXPECT_EQ(Messages("over"), 0);
-  ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, failed_, "ann"));
+  CancelFailed();
   Run(*watch, seconds(10));
   watch = Make();
   Run(*watch, seconds(60));
@@ -116,44 +132,116 @@ TEST_F(AlertWatchTest, WhatNeedNotBeSentAnyMoreIsNoTrouble) {
   const auto watch = Make();
   Run(*watch, seconds(20));
   EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("can't be sent")));
-  ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, failed_, "ann"));
+  CancelFailed();
   Run(*watch, seconds(10));
   EXPECT_THAT(watch->Troubles(), IsEmpty());
 }
 
 TEST_F(AlertWatchTest, OfAsManyFailuresBesideWhatIsLeftOfFormerOnesItIsToldAgain) {
-  Config config;
-  config.alerts["failed"].webhook = "http://127.0.0.1/hook";
-  config.alerts["failed"].every = seconds(30);
-  config_ = std::make_shared<const Config>(std::move(config));
+  Configure(seconds(30));
   const auto watch = Make();
   for (int i = 0; i < 3; ++i) FailOne();
   Run(*watch, seconds(20));
-  EXPECT_EQ(Messages("firing"), 1);
+  EXPECT_EQ(Number(), 1);
   const std::vector<std::uint64_t> two(failed_.begin(), failed_.begin() + 2);
   ASSERT_TRUE(operations_->Apply(TaskAction::Cancel, kDefaultTable, two, "ann"));
   Run(*watch, seconds(60));
-  EXPECT_EQ(Messages("firing"), 1);
+  EXPECT_EQ(Number(), 1);
   FailOne();
   Run(*watch, seconds(60));
-  EXPECT_EQ(Messages("firing"), 2);
+  EXPECT_EQ(Number(), 2);
+  EXPECT_EQ(Messages("firing"), 1) << "the first was not sent, and says less";
+}
+
+TEST_F(AlertWatchTest, AnEndThatWasNotSentIsTakenBackOnceItFiresAgain) {
+  Configure(seconds(30));
+  const auto watch = Make();
+  FailOne();
+  Run(*watch, seconds(10));
+  CancelFailed();
+  Run(*watch, seconds(10));
+  EXPECT_EQ(Messages("firing"), 0);
+  EXPECT_EQ(Messages("over"), 1);
+  FailOne();
+  Run(*watch, seconds(40));
+  EXPECT_EQ(Messages("firing"), 1);
+  EXPECT_EQ(Messages("over"), 0);
+}
+
+TEST_F(AlertWatchTest, WhatWasNotSentIsTakenBackInWhicheverShardItIs) {
+  Configure(seconds(30));
+  const auto other = std::make_shared<ScratchStore>(clock_);
+  const auto watch = Make(StoresByShard{{"a", store_}, {"b", other}});
+  const auto close_first = [this] {
+    store_->Run(
+        "CREATE TRIGGER full BEFORE INSERT ON tasks WHEN NEW.handler='millrace.webhook' BEGIN SELECT "
+        "RAISE(ABORT, 'no room'); END");
+  };
+  close_first();
+  FailOne();
+  Run(*watch, seconds(10));
+  EXPECT_EQ(MessagesIn(*other, "firing"), 1);
+  store_->Run("DROP TRIGGER full");
+  CancelFailed();
+  Run(*watch, seconds(10));
+  EXPECT_EQ(MessagesIn(*other, "firing"), 0);
+  EXPECT_EQ(Messages("over"), 1);
+  close_first();
+  FailOne();
+  Run(*watch, seconds(40));
+  EXPECT_EQ(MessagesIn(*other, "firing"), 1);
+  EXPECT_EQ(Messages("over"), 0);
+}
+
+// The number that was taken back is free, and it would take it for the next.
+TEST_F(AlertWatchTest, WhoHasMissedMessagesReadsThemBeforeItSaysAnything) {
+  Configure(seconds(30));
+  const auto late = Make();
+  const auto watch = Make();
+  FailOne();
+  Run(*late, seconds(10));
+  EXPECT_EQ(Messages("firing"), 1);
+  CancelFailed();
+  Run(*watch, seconds(10));
+  FailOne();
+  FailOne();
+  Run(*watch, seconds(40));
+  ASSERT_EQ(Number(), 3);
+  Run(*late, seconds(40));
+  EXPECT_EQ(Number(), 3);
+  EXPECT_EQ(Messages("firing"), 1);
+}
+
+TEST_F(AlertWatchTest, OneThatIsAboutSomethingElseByNowFiresAnew) {
+  place_->breakers.emplace()["noop"] = "20 of 20 calls failed";
+  Configure(seconds(30));
+  const auto watch = Make();
+  FailOne();
+  Run(*watch, seconds(10));
+  EXPECT_EQ(Number(), 1);
+  Configure(seconds(30), AlertKind::Failed, "noop");
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Number(), 2);
+  Configure(seconds(30), AlertKind::Breaker, "noop");
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Number(), 3);
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Number(), 3) << "once";
+  EXPECT_EQ(Messages("firing"), 1);
+  Configure(seconds(30), AlertKind::Breaker, "exec");
+  Run(*watch, seconds(60));
+  EXPECT_EQ(Number(), 4);
+  EXPECT_EQ(Messages("over"), 1);
 }
 
 TEST_F(AlertWatchTest, AShardThatTakesNoMessageKeepsNoOtherFromIt) {
   const auto other = std::make_shared<ScratchStore>(clock_);
   FailOne();
   store_->Run("CREATE TRIGGER full BEFORE INSERT ON tasks BEGIN SELECT RAISE(ABORT, 'no room'); END");
-  AlertWatch watch(AlertWatch::Parts{.clock = clock_,
-                                     .shards =
-                                         [&] {
-                                           return StoresByShard{{"a", store_}, {"b", other}};
-                                         },
-                                     .config = [this] { return config_; },
-                                     .place = [this] { return place_; },
-                                     .from = "a test"});
-  Run(watch, seconds(20));
-  EXPECT_EQ(other->Ask("SELECT count(*) FROM tasks WHERE handler='millrace.webhook'"), 1);
-  EXPECT_THAT(watch.Troubles(), IsEmpty());
+  const auto watch = Make(StoresByShard{{"a", store_}, {"b", other}});
+  Run(*watch, seconds(20));
+  EXPECT_EQ(MessagesIn(*other, "firing"), 1);
+  EXPECT_THAT(watch->Troubles(), IsEmpty());
 }
 
 TEST_F(AlertWatchTest, AnAlertThatIsTakenOutOfTheConfigurationIsJudgedNoMore) {

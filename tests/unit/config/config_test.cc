@@ -264,6 +264,11 @@ TEST(ConfigTest, BadAlertsAreRefusedByTheirKeys) {
               HasSubstr("alerts.a.more_then: unknown key (did you mean 'more_than'?)"));
   EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "unowned", "mail": ["o@e"], "more_than": 1}}})"),
               HasSubstr("alerts.a.more_than: unknown key"));
+  for (const char* kind : {"refused", "crashes", "worker_lost"}) {
+    EXPECT_THAT(Refusal(R"({"alerts": {"a": {"mail": ["o@e"], "more_than": 2001, "kind": ")" +
+                        std::string(kind) + "\"}}}"),
+                HasSubstr("alerts.a.more_than: 2001 is out of range: write a whole number from 0 to 2000"));
+  }
   EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "mail": ["o@e\r\nBcc: x@y"]}}})"),
               HasSubstr("alerts.a.mail.0: this is not a mail address"));
   EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "mail": "o@e"}}})"),
