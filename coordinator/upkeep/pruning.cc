@@ -66,11 +66,13 @@ bool Pruning::Go(const std::vector<TableName>& tables, const Config& config, Boo
   }
   if (now < next_walk_) return false;
   cut_short_ = false;
-  for (BootTime began = now; Step(tables, config); began = now) {
+  BootTime began = now;
+  for (; Step(tables, config); began = now) {
     now = BootClock::now();
     if (pace_.Note(began, now)) return false;
   }
   if (cut_short_) {
+    pace_.NoteCut(began, BootClock::now());
     next_walk_ = now + kShortestWalk;
     return false;
   }

@@ -31,16 +31,27 @@ class PrunePace {
   // A step has taken from `began` until `ended`. True: the turn is over.
   bool Note(BootTime began, BootTime ended) {
     const Micros took = std::chrono::duration_cast<Micros>(ended - began);
-    if (took > kSlow) rows_ = std::max(kFewestRows, rows_ / 2);
+    if (took > kSlow) rows_ = std::max(std::min(rows_, kFewestRows), rows_ / 2);
     if (took < kQuick) rows_ = std::min(kMostRows, rows_ * 2);
     turn_ += took;
     if (took <= kSlow && turn_ < kLongestTurn) return false;
-    rests_until_ = ended + turn_ * kRest;
-    turn_ = {};
+    Rest(ended);
     return true;
+  }
+  // A step was cut short, by a time limit perhaps: the same again would be, too.
+  void NoteCut(BootTime began, BootTime ended) {
+    const Micros took = std::chrono::duration_cast<Micros>(ended - began);
+    if (took > kSlow) rows_ = std::max<std::size_t>(1, rows_ / 2);
+    turn_ += took;
+    Rest(ended);
   }
 
  private:
+  void Rest(BootTime now) {
+    rests_until_ = now + turn_ * kRest;
+    turn_ = {};
+  }
+
   std::size_t rows_ = kMostRows;
   Micros turn_{};
   BootTime rests_until_{};

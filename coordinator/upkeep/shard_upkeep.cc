@@ -275,7 +275,7 @@ SeenLives ShardUpkeep::Lives() const {
 void ShardUpkeep::ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now) {
   if (parts_.standings == nullptr || !parts_.standings->Wanted(now)) return;
   if (stopping_.load() || now < read_next_) return;
-  auto standing = hands.standing.Read(tables);
+  auto standing = hands.standing.Read(tables, *parts_.config());
   const BootTime read = BootClock::now();
   read_next_ = now + std::max(kReadStanding, (read - now) * kStandingPart);
   if (standing) parts_.standings->Keep(parts_.name, std::move(*standing), read);

@@ -29,7 +29,7 @@ StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTo
   return types;
 }
 
-Result<ShardStanding> StandingReader::Read(std::span<const TableName> tables) {
+Result<ShardStanding> StandingReader::Read(std::span<const TableName> tables, const Config& config) {
   BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
   BOOST_OUTCOME_TRY(totals, operations_->TypeTotals());
   BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, totals));
@@ -40,7 +40,8 @@ Result<ShardStanding> StandingReader::Read(std::span<const TableName> tables) {
     return Fail(schedules.error());
   }
   for (const ScheduleRow& row : schedules->rows) {
-    const auto late = row.moved_to.empty() ? LateBy(row.state, schedules->now) : std::nullopt;
+    const bool counts = row.moved_to.empty() && config.schedules.contains(row.name);
+    const auto late = counts ? LateBy(row.state, schedules->now) : std::nullopt;
     standing.late_schedule = std::max(standing.late_schedule, late.value_or(Micros(0)));
   }
   return standing;

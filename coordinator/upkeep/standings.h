@@ -11,6 +11,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
+#include "framework/config/config.h"
 #include "framework/metrics/registry.h"
 #include "framework/store/store.h"
 
@@ -42,7 +43,8 @@ class StandingReader {
         operations_(store.OpenOperations()),
         schedules_(store.OpenSchedules()) {}
 
-  Result<ShardStanding> Read(std::span<const TableName> tables);
+  // A schedule that the configuration does not have is not late: without a cluster nobody removes its row.
+  Result<ShardStanding> Read(std::span<const TableName> tables, const Config& config);
 
  private:
   const std::unique_ptr<OverviewStore> overview_;

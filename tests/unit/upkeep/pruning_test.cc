@@ -33,6 +33,23 @@ TEST(PrunePaceTest, ItHasATenthOfTheTimeAtMostAndSmallerStepsWhereTheyAreSlow) {
   EXPECT_EQ(pace.rows(), PrunePace::kMostRows);
 }
 
+// By attempts without number, whose removal takes longer than a statement may.
+TEST(PrunePaceTest, AStepThatWasCutShortIsTriedWithFewerRowsDownToOne) {
+  PrunePace pace;
+  const BootTime now(hours(1));
+  pace.NoteCut(now, now + milliseconds(1));
+  EXPECT_EQ(pace.rows(), PrunePace::kMostRows) << "a server that is away says nothing of the step";
+  pace.NoteCut(now, now + seconds(20));
+  EXPECT_EQ(pace.rows(), PrunePace::kMostRows / 2);
+  EXPECT_TRUE(pace.Rests(now + seconds(60)));
+  for (int i = 0; i < 12; ++i) pace.NoteCut(now, now + seconds(20));
+  EXPECT_EQ(pace.rows(), 1U);
+  EXPECT_TRUE(pace.Note(now, now + milliseconds(400)));
+  EXPECT_EQ(pace.rows(), 1U) << "not more because it was slow";
+  for (int i = 0; i < 12; ++i) (void)pace.Note(now, now + milliseconds(5));
+  EXPECT_EQ(pace.rows(), PrunePace::kMostRows);
+}
+
 class PruningTest : public testing::Test {
  protected:
   PruningTest() : store_(clock_, SchemaSpec{.slices = 4}), pruning_("main", store_) {

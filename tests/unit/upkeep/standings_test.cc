@@ -58,7 +58,7 @@ TEST(StandingsTest, OfAStoreTheyAreWhatItsTablesHold) {
   task.run_at = clock.WallNow() - seconds(90);
   ASSERT_TRUE(store.OpenOperations()->Submit("tasks", std::vector<NewTask>(3, task)));
   const TableName tables[] = {"tasks"};
-  const auto read = StandingReader(store).Read(tables);
+  const auto read = StandingReader(store).Read(tables, {});
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->types.size(), 1U);
   EXPECT_EQ(read->types.at("noop").waiting, 3U);
@@ -79,7 +79,11 @@ TEST(StandingsTest, TheLatestScheduleIsTold) {
     ASSERT_TRUE(*schedules->Make(row));
   }
   clock.Advance(seconds(290));
-  EXPECT_EQ(StandingReader(store).Read({})->late_schedule, seconds(90));
+  Config config;
+  for (const char* name : {"due_100", "due_200", "due_300"}) config.schedules[name];
+  EXPECT_EQ(StandingReader(store).Read({}, config)->late_schedule, seconds(90));
+  config.schedules.erase("due_200");
+  EXPECT_EQ(StandingReader(store).Read({}, config)->late_schedule, Micros(0)) << "nobody is to fire it";
 }
 
 TEST(StandingsTest, TheyAreToldUntilTheyAreOthersToTell) {
