@@ -19,7 +19,11 @@ std::string ParentOf(const std::string& path) {
 
 void TreeMirror::Track(Key key, Watch watch) {
   const auto [item, added] = entries_.try_emplace(std::move(key));
-  if (!added) return;
+  if (!added) {
+    if (watch == Watch::No || item->second.watched) return;
+    item->second.watched = true;  // by the next read
+    return MarkStale(item->first, item->second);
+  }
   item->second.watched = watch == Watch::Yes;
   ++stale_;
   wanted_.insert(item->first);

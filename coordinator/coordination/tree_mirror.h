@@ -22,7 +22,8 @@ class TreeMirror {
   // a write of ours, and now and then.
   enum class Watch { Yes, No };
 
-  // Begins to follow a node, or a node's children. Tracking twice changes nothing.
+  // Begins to follow a node, or a node's children. Tracking twice changes nothing, but that it may be
+  // watched from then on.
   void TrackNode(const std::string& path, Watch watch = Watch::Yes);
   void TrackList(const std::string& path, Watch watch = Watch::Yes);
   // Tracks exactly these children of a folder as nodes: those that are not among the (sorted) names are

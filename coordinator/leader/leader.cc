@@ -239,9 +239,9 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
 
 std::vector<TreeWrite> Leader::DivideLimits(BootTime now) {
   if (!shares_dirty_ && (whole_limits_.empty() || now < divide_at_)) return {};
+  divide_at_ = now + kLookAtLives;
   if (!tree_.KnowsAllPages()) return {};
   shares_dirty_ = false;
-  divide_at_ = now + kLookAtLives;
   const StoredAssignments stored = tree_.Assignments();
   const bool any = std::any_of(stored.begin(), stored.end(), [](const auto& worker) {
     const auto& page = worker.second.front().document;

@@ -111,6 +111,11 @@ Result<std::unique_ptr<RingSocket>> RingSocket::Open(const std::string& address)
                     "' is no address for the doorbell: write an IP address of this host, with a "
                     "port or without, such as 10.0.0.7:7460");
   }
+  if (at->address().is_unspecified()) {
+    return Fail(ErrorCode::Invalid, "the doorbell can't stand at '" + address +
+                                        "', which is every address of this host and none that others reach: "
+                                        "write the one that they do, such as 10.0.0.7:7460");
+  }
   auto socket = std::make_unique<Socket>();
   boost::system::error_code error;
   socket->udp.open(at->protocol(), error);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <charconv>
+#include <utility>
 
 #include "framework/task/task.h"
 
@@ -17,7 +18,7 @@ bool ReadNumber(std::string_view text, std::uint32_t& number) {
 }  // namespace
 
 Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
-  std::vector<std::uint32_t> numbers;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
   std::vector<std::string> items;
   for (std::string& item : boost::split(items, text, boost::is_any_of(","))) {
     boost::trim_if(item, boost::is_any_of(" "));
@@ -33,10 +34,15 @@ Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
                       "' is not a load-balance number or range; write numbers from 0 to 16383, "
                       "such as 0-31,40");
     }
-    for (std::uint32_t number = first; number <= last; ++number) numbers.push_back(number);
+    ranges.emplace_back(first, last);
   }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  // However often a short text from elsewhere names them: no number more than once.
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [first, last] : ranges) {
+    const std::uint32_t next = numbers.empty() ? 0 : numbers.back() + 1;
+    for (std::uint32_t number = std::max(first, next); number <= last; ++number) numbers.push_back(number);
+  }
   return numbers;
 }
 

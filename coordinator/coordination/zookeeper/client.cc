@@ -40,10 +40,13 @@ Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperCl
   clientid_t session{.client_id = key.id, .passwd = {}};
   std::copy(key.password.begin(), key.password.end(), session.passwd);
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.session_timeout);
+  // The library looks up what stands before the last colon as it is.
+  std::string servers = options.hosts;
+  std::erase_if(servers, [](char c) { return c == '[' || c == ']'; });
   Quieten();
   const BlockedSignals for_the_threads_of_the_library;
   client->handle_ =
-      zookeeper_init2(options.hosts.c_str(), OnSession, static_cast<int>(timeout.count()),
+      zookeeper_init2(servers.c_str(), OnSession, static_cast<int>(timeout.count()),
                       key.id == 0 ? nullptr : &session, client.get(), ZOO_NO_LOG_CLIENTENV, DropLog);
   if (client->handle_ == nullptr) {
     return Fail(ErrorCode::Unavailable,

@@ -5,6 +5,7 @@
 #include <netdb.h>
 
 #include <atomic>
+#include <string_view>
 #include <thread>
 
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
@@ -18,6 +19,8 @@ using Kind = TreeEvent::Kind;
 
 std::atomic<int> lookups{0};
 std::atomic<Micros> takes{Micros(0)};  // each
+std::atomic<bool> colons_looked_up{false};
+std::atomic<bool> brackets_looked_up{false};
 
 class NamesTest : public ZookeeperTest {
  protected:
@@ -48,6 +51,13 @@ TEST_F(NamesTest, AClientThatLooksUpNamesSlowlyIsNotGivenUpBeforeItHasConnected)
   EXPECT_LE(lookups - before, 4) << "the library itself may try again";
 }
 
+TEST_F(NamesTest, ANumericAddressInBracketsIsLookedUpWithoutThem) {
+  auto session = Open(Options("[::1]:2181," + ensemble_.servers()));
+  ASSERT_TRUE(AwaitEvent(*session, Kind::Connected, kSoon));
+  EXPECT_TRUE(colons_looked_up) << "it is looked up";
+  EXPECT_FALSE(brackets_looked_up);
+}
+
 }  // namespace
 }  // namespace millrace::engine
 
@@ -55,6 +65,9 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
   using millrace::engine::lookups;
   using millrace::engine::takes;
   ++lookups;
+  const std::string_view asked = name == nullptr ? "" : name;
+  if (asked == "::1") millrace::engine::colons_looked_up = true;
+  if (asked.find('[') != asked.npos) millrace::engine::brackets_looked_up = true;
   std::this_thread::sleep_for(takes.load());
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
   return real(name, service, hints, found);

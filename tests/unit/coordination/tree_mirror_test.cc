@@ -54,6 +54,21 @@ TEST_F(TreeMirrorTest, TellsWhetherAnAnswerSaysSomethingNew) {
   EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Ok, {"x", 2}}));
 }
 
+// Of very many none is watched; they may become fewer.
+TEST_F(TreeMirrorTest, WhatIsToBeWatchedAfterAllIsReadOnceMoreWithAWatch) {
+  mirror_.TrackNode("/a", TreeMirror::Watch::No);
+  const auto first = mirror_.NextRead();
+  EXPECT_FALSE(first->watch);
+  mirror_.Replied(*first, {TreeStatus::Ok, {"x", 1}});
+  mirror_.TrackNode("/a", TreeMirror::Watch::Yes);
+  const auto second = mirror_.NextRead();
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->watch);
+  mirror_.Replied(*second, {TreeStatus::Ok, {"x", 1}});
+  mirror_.TrackNode("/a", TreeMirror::Watch::Yes);
+  EXPECT_TRUE(mirror_.Fresh()) << "it is watched already";
+}
+
 TEST_F(TreeMirrorTest, SeveralReadsMayBeUnderWayAndNoneIsAskedForTwice) {
   mirror_.TrackNodesOf("/a", {"b", "c"});
   const auto b = mirror_.NextRead();

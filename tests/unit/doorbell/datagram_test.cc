@@ -48,7 +48,8 @@ TEST(DatagramTest, AnInterruptEndsAWait) {
 }
 
 TEST(DatagramTest, AnAddressThatIsNoneIsRefusedAndRingsNobody) {
-  for (const char* address : {"", "localhost:1", "10.0.0.1:x", "10.0.0.1:99999", "10.0.0:1:2:3"}) {
+  for (const char* address :
+       {"", "localhost:1", "10.0.0.1:x", "10.0.0.1:99999", "10.0.0:1:2:3", "0.0.0.0:7460", "[::]:7460"}) {
     const auto socket = RingSocket::Open(address);
     ASSERT_FALSE(socket) << address;
     EXPECT_EQ(socket.error().code, ErrorCode::Invalid) << address;

@@ -270,6 +270,15 @@ TEST_F(LeaderTest, EachOwnerHasItsShareOfALimitAndADeadOneKeepsItUntilTheShardsS
   EXPECT_TRUE(ReadAssign(room_.Data("/assign/w2")).value_or(AssignDocument{}).shares.empty());
 }
 
+TEST_F(LeaderTest, WhileAPageMayNotBeReadNobodyIsAskedWithoutAPauseForTheSharesOfLimits) {
+  facts_.limits = {{"mail", {.rate = 100}}};
+  for (const char* id : {"w1", "w2"}) Start(id);
+  Quiet();
+  room_.Deny("/assign/w2");
+  ASSERT_TRUE(room_.Pass(seconds(11)));
+  EXPECT_GT(processes_["w1"]->leader.WakeAt(room_.now()), room_.now());
+}
+
 TEST_F(LeaderTest, OneThatLeavesInGoodOrderFreesItsShareOfARateAtOnce) {
   facts_.limits = {{"mail", {.rate = 100}}};
   for (const char* id : {"w1", "w2"}) Start(id);
