@@ -40,54 +40,78 @@ StoresByShard Answering(const TaskShards& open) {
   return stores;
 }
 
-std::map<std::string, Unsent> UnsentMessages(const StoresByShard& stores, BootTime now) {
+// One that does not answer is away from now on.
+std::map<std::string, Unsent> UnsentMessages(TaskShards& open, BootTime now) {
   std::map<std::string, Unsent> unsent;
-  for (const auto& [name, store] : stores) {
+  for (const auto& [name, store] : Answering(open)) {
     AlertShard shard(name, store);
     Observation seen;
-    if (shard.Observe({}, {}, now, seen) && shard.unsent().Any()) unsent[name] = shard.unsent();
+    const Status observed = shard.Observe({}, {}, now, seen);
+    if (!observed) open.away[name] = observed.error();
+    if (observed && shard.unsent().Any()) unsent[name] = shard.unsent();
   }
   return unsent;
+}
+
+std::string SinceOf(const SaidAlert& said) {
+  return said.firing && said.since != WallTime{} ? FormatTime(said.since) : "";
+}
+
+// `all_told`: every shard has answered; otherwise one that is away may have said it last.
+ordered_json AlertJson(const std::string& name, const AlertConfig& alert, const SaidAlert& said,
+                       bool all_told, BootTime now) {
+  const std::string since = SinceOf(said);
+  return {{"alert", name},
+          {"kind", WordOf(alert.kind)},
+          {"firing", (said.firing || all_told) ? ordered_json(said.firing) : ordered_json()},
+          {"since", since.empty() ? ordered_json() : ordered_json(since)},
+          {"count", said.firing ? ordered_json(said.count) : ordered_json()},
+          {"messages", said.number},
+          {"last_fired_seconds_ago",
+           said.fired_at
+               ? ordered_json(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at).count())
+               : ordered_json()},
+          {"mail", alert.mail},
+          {"webhook", alert.webhook}};
+}
+
+std::vector<std::string> AlertRow(const std::string& name, const AlertConfig& alert, const SaidAlert& said,
+                                  bool all_told, BootTime now) {
+  const std::string since = SinceOf(said);
+  const std::string state = said.firing ? "firing" + (since.empty() ? "" : " since " + since)
+                            : all_told  ? "quiet"
+                                        : "?";
+  const std::string told = said.fired_at ? ElapsedText(now - *said.fired_at) + " ago"
+                           : all_told    ? "never"
+                                         : "?";
+  return {name, WordOf(alert.kind), state, told, AddresseesText(alert)};
 }
 
 Result<ExitCode> RunAlertsList(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(common, ""));
   const BootTime now = BootClock::now();
+  const auto unsent = UnsentMessages(open, now);
   const StoresByShard stores = Answering(open);
-  ordered_json alerts = ordered_json::array();
+  const bool all_told = open.away.empty();
+  ordered_json out{{"alerts", ordered_json::array()}, {"unsent", ordered_json::array()}};
   TextTable table{{{"alert"}, {"kind"}, {"state"}, {"last told"}, {"to"}}, {}};
   for (const auto& [name, alert] : open.settings.config.alerts) {
     const SaidAlert said = LastSaid(stores, name, now);
-    const std::string since = said.firing && said.since != WallTime{} ? FormatTime(said.since) : "";
-    const std::string told = said.fired_at ? ElapsedText(now - *said.fired_at) + " ago" : "never";
-    alerts.push_back(
-        {{"alert", name},
-         {"kind", WordOf(alert.kind)},
-         {"firing", said.firing},
-         {"since", since.empty() ? ordered_json() : ordered_json(since)},
-         {"count", said.firing ? ordered_json(said.count) : ordered_json()},
-         {"messages", said.number},
-         {"last_fired_seconds_ago",
-          said.fired_at
-              ? ordered_json(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at).count())
-              : ordered_json()},
-         {"mail", alert.mail},
-         {"webhook", alert.webhook}});
-    table.rows.push_back({name, WordOf(alert.kind),
-                          said.firing ? "firing" + (since.empty() ? "" : " since " + since) : "quiet", told,
-                          AddresseesText(alert)});
+    out["alerts"].push_back(AlertJson(name, alert, said, all_told, now));
+    table.rows.push_back(AlertRow(name, alert, said, all_told, now));
   }
-  ordered_json out{{"alerts", std::move(alerts)}, {"unsent", ordered_json::array()}};
-  const auto unsent = UnsentMessages(stores, now);
   for (const auto& [shard, one] : unsent)
     out["unsent"].push_back({{"shard", shard}, {"failed", one.failed}, {"tries_again", one.tries_again}});
+  out["away"] = AwayJson(open.away);
   PrintAnswer(common, out, table,
               "no alert is configured; conf/README.md says how: the part alerts of the configuration");
   for (const std::string& trouble : AlertTroubles(open.settings.config)) PrintNote("note: " + trouble);
   for (const auto& [shard, one] : unsent) {
     for (const std::string& trouble : TroublesOf(one, shard)) PrintNote(trouble);
   }
-  return ExitCode::Done;
+  for (const auto& [shard, error] : open.away)
+    PrintError("what shard " + shard + " has said of alerts is not known: " + error.message);
+  return all_told ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
 }
 
 Result<AlertConfig> AlertNamed(const Config& config, const std::string& name) {

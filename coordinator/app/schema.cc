@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "coordinator/app/cli/progress.h"
@@ -15,9 +16,9 @@ namespace {
 struct SchemaOptions {
   CommonFlags common;
   std::string shard;
-  std::uint32_t tables = 1;
-  std::uint32_t slices = 0;  // 0: as they are, 64 for new ones
-  std::string table;         // resize: this one alone
+  std::optional<std::uint32_t> tables;  // nullopt: as many as there are, or one
+  std::uint32_t slices = 0;             // 0: as they are; for new ones as the first has, or 64
+  std::string table;                    // resize: this one alone
 };
 
 Result<Shards> ChosenShards(const SchemaOptions& options) {
@@ -25,9 +26,11 @@ Result<Shards> ChosenShards(const SchemaOptions& options) {
   return OpenShards(settings, options.shard);
 }
 
+constexpr std::uint32_t kMostTables = 1000;
+
 Status CheckSpec(const SchemaOptions& options) {
-  if (options.tables < 1 || options.tables > 1000)
-    return Fail(ErrorCode::Invalid, "--tables must be 1 to 1000");
+  if (options.tables && (*options.tables < 1 || *options.tables > kMostTables))
+    return Fail(ErrorCode::Invalid, "--tables must be 1 to " + std::to_string(kMostTables));
   if (options.slices > kMaxSlices) {
     return Fail(ErrorCode::Invalid, "--slices must be 1 to " + std::to_string(kMaxSlices));
   }
@@ -36,23 +39,85 @@ Status CheckSpec(const SchemaOptions& options) {
 
 constexpr std::uint32_t kDefaultSlices = 64;
 
-SchemaSpec SpecOf(const SchemaOptions& options) {
-  return SchemaSpec{options.tables, options.slices == 0 ? kDefaultSlices : options.slices};
+bool IsAmong(const std::vector<TableName>& names, const TableName& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Without --slices tables that are there keep their number.
-SchemaSpec SpecOf(const SchemaOptions& options, SchemaStore& schema) {
-  SchemaSpec spec = SpecOf(options);
-  if (options.slices > 0) return spec;
-  const auto tables = schema.Tables();
-  if (tables && !tables->empty()) spec.slices = tables->front().slices;
+// As many as there are: of numbered ones up to the last.
+std::uint32_t StandingTables(const std::vector<TableInfo>& standing) {
+  const std::vector<TableName> there = NamesOf(standing);
+  const std::vector<TableName> numbered = TableNames(SchemaSpec{kMostTables, kDefaultSlices});
+  for (std::uint32_t tables = kMostTables; tables > 1; --tables) {
+    if (IsAmong(there, numbered[tables - 1])) return tables;
+  }
+  return 1;
+}
+
+// Those of the standing tables that the command is about.
+std::vector<TableInfo> StandingOf(const SchemaSpec& spec, std::vector<TableInfo> standing) {
+  const std::vector<TableName> wanted = TableNames(spec);
+  std::erase_if(standing, [&](const TableInfo& info) { return !IsAmong(wanted, info.table); });
+  return standing;
+}
+
+// What flags leave out is as it stands.
+SchemaSpec SpecOf(const SchemaOptions& options, const std::vector<TableInfo>& standing) {
+  SchemaSpec spec{options.tables.value_or(StandingTables(standing)), options.slices};
+  if (spec.slices > 0) return spec;
+  const std::vector<TableInfo> wanted = StandingOf(spec, standing);
+  spec.slices = !wanted.empty()     ? wanted.front().slices
+                : !standing.empty() ? standing.front().slices
+                                    : kDefaultSlices;
   return spec;
+}
+
+// Where --slices is given every table has that number.
+Status CheckStandingSlices(const std::string& shard, std::uint32_t slices,
+                           const std::vector<TableInfo>& standing) {
+  for (const TableInfo& info : standing) {
+    if (info.slices == slices) continue;
+    return Fail(ErrorCode::Conflict, shard + "/" + info.table + " has " +
+                                         Count(info.slices, "slice", "slices") + ", not " +
+                                         std::to_string(slices) +
+                                         "; leave --slices out, or change that with millrace schema resize");
+  }
+  return {};
+}
+
+// `64 slices`, or `64 to 96 slices` where they differ.
+std::string SlicesText(const SchemaSpec& spec, const std::vector<TableInfo>& standing) {
+  std::uint32_t least = standing.size() < spec.tables ? spec.slices : standing.front().slices;
+  std::uint32_t most = least;
+  for (const TableInfo& info : standing) {
+    least = std::min(least, info.slices);
+    most = std::max(most, info.slices);
+  }
+  return (least < most ? std::to_string(least) + " to " : "") + Count(most, "slice", "slices");
+}
+
+Status ApplySchema(const SchemaOptions& options, Shard& shard) {
+  BOOST_OUTCOME_TRYV(Reach(shard, Missing::Make));
+  auto schema = shard.store->OpenSchema();
+  const auto tables = schema->Tables();  // of a schema that is not there yet, or not ours, Apply tells
+  const bool passes =
+      !tables && (tables.error().code == ErrorCode::Unavailable || tables.error().code == ErrorCode::Unknown);
+  if (passes) return Fail(tables.error());
+  std::vector<TableInfo> standing = tables ? *tables : std::vector<TableInfo>();
+  const SchemaSpec spec = SpecOf(options, standing);
+  standing = StandingOf(spec, std::move(standing));
+  if (options.slices > 0) {
+    BOOST_OUTCOME_TRYV(CheckStandingSlices(shard.name, options.slices, standing));
+  }
+  BOOST_OUTCOME_TRYV(schema->Apply(spec));
+  PrintLine(shard.store->Describe() + ": " + Count(spec.tables, "task table", "task tables") + " of " +
+            SlicesText(spec, standing) + " ready");
+  return {};
 }
 
 Result<ExitCode> RunSchemaPrint(const SchemaOptions& options) {
   BOOST_OUTCOME_TRYV(CheckSpec(options));
   BOOST_OUTCOME_TRY(shards, ChosenShards(options));
-  PrintLine(shards.begin()->second.store->OpenSchema()->Print(SpecOf(options)));
+  PrintLine(shards.begin()->second.store->OpenSchema()->Print(SpecOf(options, {})));
   return ExitCode::Done;
 }
 
@@ -60,12 +125,7 @@ Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
   BOOST_OUTCOME_TRYV(CheckSpec(options));
   BOOST_OUTCOME_TRY(shards, ChosenShards(options));
   for (auto& [name, shard] : shards) {
-    BOOST_OUTCOME_TRYV(Reach(shard, Missing::Make));
-    auto schema = shard.store->OpenSchema();
-    const SchemaSpec spec = SpecOf(options, *schema);
-    BOOST_OUTCOME_TRYV(schema->Apply(spec));
-    PrintLine(shard.store->Describe() + ": " + Count(spec.tables, "task table", "task tables") + " of " +
-              Count(spec.slices, "slice", "slices") + " ready");
+    BOOST_OUTCOME_TRYV(ApplySchema(options, shard));
   }
   return ExitCode::Done;
 }
@@ -171,13 +231,13 @@ Command<SchemaOptions> Add(CLI::App& schema, Chosen& chosen, const char* name, c
   return command;
 }
 
-void AddSlices(const Command<SchemaOptions>& command) {
-  command.Add("--slices", command->slices, "load-balance numbers a table; 64 for new ones", "N");
+void AddSlices(const Command<SchemaOptions>& command, const char* what) {
+  command.Add("--slices", command->slices, what, "N");
 }
 
 void AddSpec(const Command<SchemaOptions>& command) {
-  command.Add("--tables", command->tables, "task tables", "N")->capture_default_str();
-  AddSlices(command);
+  command.Add("--tables", command->tables, "task tables; default: as many as there are, or 1", "N");
+  AddSlices(command, "load-balance numbers a table; default: as it has, as the first has, or 64");
 }
 
 }  // namespace
@@ -191,7 +251,7 @@ void AddSchemaCommands(CLI::App& schema, Chosen& chosen) {
       Add(schema, chosen, "resize",
           "Change the number of slices a table under load; a cluster's leader sees to the rows",
           "  millrace schema resize --slices 96", RunSchemaResize);
-  AddSlices(resize);
+  AddSlices(resize, "load-balance numbers a table");
   resize.Add("--table", resize->table, "this table alone", "NAME");
   Add(schema, chosen, "upgrade", "Bring older tables to this version", "  millrace schema upgrade",
       RunSchemaUpgrade);

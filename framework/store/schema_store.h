@@ -80,7 +80,8 @@ class SchemaStore {
 
   // The DDL as text that the database's own client can run. Touches no connection.
   virtual std::string Print(const SchemaSpec& spec) const = 0;
-  // Makes what is missing; existing tables stay as they are. Conflict if they have another number of slices.
+  // Makes what is missing; existing tables stay as they are. Conflict if none of them has that number of
+  // slices.
   virtual Status Apply(const SchemaSpec& spec) = 0;
   // Brings an older schema to kSchemaVersion; returns the version it was. Conflict if it is a newer one, if
   // somebody has a table open for too long, or if something of somebody else's would be lost; NotFound if the

@@ -6,6 +6,7 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster/cluster_health.h"
+#include "coordinator/app/cluster/cluster_pause.h"
 #include "coordinator/app/cluster/limit_report.h"
 #include "coordinator/app/command/command.h"
 #include "coordinator/planner/handler_groups.h"
@@ -107,6 +108,8 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   for (const auto& [name, state] : shards) out["shards"].push_back(ToJson(snapshot, name, state));
   out["plan"] = snapshot.plan_json;
   out["pauses"] = snapshot.pauses;
+  out["paused"] = ordered_json::array();  // the same, with who did it, when and why
+  for (const auto& [name, pause] : snapshot.pause_stamps) out["paused"].push_back(PauseJson(pause));
   out["breakers"] = ordered_json::object();
   for (const auto& [type, breaker] : snapshot.breakers)
     out["breakers"][type] = ordered_json::parse(ToText(breaker), nullptr, false);

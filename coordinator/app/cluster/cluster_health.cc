@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster/cluster_limit.h"
 #include "coordinator/app/cluster/cluster_pause.h"
 #include "coordinator/app/cluster/limit_report.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/eligibility.h"
-#include "framework/policy/load_balance.h"
 
 namespace millrace::engine {
 namespace {
@@ -134,16 +134,6 @@ bool MayHaveAny(const WorkerDocument& worker, const ShardStates& shards) {
   return shards.empty();
 }
 
-std::string LimitsText(const WorkerLimits& limits) {
-  std::string text;
-  const auto add = [&](const std::string& limit) { text += (text.empty() ? "" : "; ") + limit; };
-  if (limits.load_balance) add("load-balance numbers " + FormatLoadBalance(*limits.load_balance));
-  if (limits.handlers) add("task types " + Joined(*limits.handlers));
-  if (limits.shards) add("shards " + Joined(*limits.shards));
-  if (limits.tables) add("tables " + Joined(*limits.tables));
-  return text;
-}
-
 void AddIdleByLimits(const ClusterSnapshot& snapshot, const ShardStates& shards, TroubleList& troubles) {
   for (const auto& [id, worker] : snapshot.workers) {
     WorkerLimits places = worker.limits;
@@ -159,12 +149,8 @@ void AddIdleByLimits(const ClusterSnapshot& snapshot, const ShardStates& shards,
 // What operators have limited is no trouble by itself, and easily forgotten.
 void AddLimits(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, limits] : snapshot.limits) {
-    std::string to = LimitsText(limits);
-    for (const auto& [type, rows] : limits.max_rows) {
-      to += (to.empty() ? "" : "; ") + Count(rows, "row", "rows") + " of " + type + " in a round";
-    }
     troubles.push_back({id + (snapshot.workers.contains(id) ? "" : ", which is not there,") +
-                            " is limited by an operator to " + to,
+                            " is limited by an operator to " + LimitsText(limits),
                         "millrace cluster limit " + id + " --none ends that"});
   }
 }

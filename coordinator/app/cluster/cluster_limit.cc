@@ -8,6 +8,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster/cluster_snapshot.h"
 #include "coordinator/app/command/command.h"
+#include "framework/policy/load_balance.h"
 
 namespace millrace::engine {
 namespace {
@@ -25,6 +26,7 @@ struct ClusterLimitOptions {
 };
 
 constexpr std::size_t kMostNamed = 8;
+constexpr int kLimitTries = 5;
 
 Failure Means(const std::string& what, const std::string& nearest) {
   return Fail(ErrorCode::Invalid, "nothing was limited: " + what + nearest +
@@ -125,29 +127,84 @@ LimitTargets TargetsOf(ClusterConnection& cluster, const ClusterSnapshot& snapsh
   return known;
 }
 
-Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
+std::string LimitsNode(const std::string& id) { return "/control/limits/" + id; }
+
+// What the options name.
+Result<LimitsDocument> NamedLimits(const ClusterLimitOptions& options) {
   LimitsDocument limits{
       {LimitTo(options.handlers), std::nullopt, LimitTo(options.shards), LimitTo(options.tables)}};
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(options.load_balance));
   BOOST_OUTCOME_TRY(max_rows, ReadMaxRows(options.max_rows));
   limits.max_rows = std::move(max_rows);
   if (!numbers.empty()) limits.load_balance = std::move(numbers);
-  const bool any = limits.Any();
-  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  if (limits.Any() == options.none)
+    return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  return limits;
+}
+
+// As they stand; of no node none.
+Result<LimitsDocument> StandingLimits(const std::string& id, const std::optional<TreeNode>& node) {
+  if (!node) return LimitsDocument{};
+  auto limits = ReadLimits(node->data);
+  if (limits) return limits;
+  return Fail(ErrorCode::Invalid, "nothing was limited: the limits that stand for " + id +
+                                      " can't be read (" + limits.error().message +
+                                      "); millrace cluster limit " + id + " --none takes them back");
+}
+
+// One write on top of what was read. NotFound and Conflict: it is not so any more.
+Status WriteLimits(ClusterClient& client, const std::string& path, const std::optional<TreeNode>& node,
+                   const std::string& text) {
+  if (node) return client.Write({{TreeWrite::Kind::Set, path, text, node->version}});
+  Status made = client.Write({{TreeWrite::Kind::Create, path, text}});
+  if (made || made.error().code != ErrorCode::NotFound) return made;
+  return client.Put(path, text);  // its folder has vanished: nobody else's can stand in it
+}
+
+// Two operators who name different kinds at one moment lose neither. `known`: what they are checked by;
+// nullopt: nothing. What comes of it.
+Result<LimitsDocument> PutLimits(ClusterClient& client, const std::string& id, const LimitsDocument& named,
+                                 const std::optional<LimitTargets>& known) {
+  for (int tries = 0; tries < kLimitTries; ++tries) {
+    BOOST_OUTCOME_TRY(node, client.Get(LimitsNode(id)));
+    BOOST_OUTCOME_TRY(standing, StandingLimits(id, node));
+    LimitsDocument limits = WithNamed(std::move(standing), named);
+    if (known) {
+      BOOST_OUTCOME_TRYV(CheckLimits(limits, *known));
+    }
+    const Status put = WriteLimits(client, LimitsNode(id), node, ToText(limits));
+    if (put) return limits;
+    if (put.error().code != ErrorCode::Conflict && put.error().code != ErrorCode::NotFound)
+      return Fail(put.error());
+  }
+  return Fail(ErrorCode::Conflict,
+              "nothing was limited: others change the limits of " + id + " at this moment; try again");
+}
+
+// Of a worker that is gone, too: they wait for its next life.
+Result<ExitCode> EndLimits(const ClusterLimitOptions& options) {
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(removed, cluster.client->Remove(LimitsNode(options.id)));
+  if (!removed) PrintNote("worker " + options.id + " was not limited");
+  PrintAnswer(options.common, {{"worker", options.id}, {"limited", false}},
+              removed ? "its limits are gone" : "nothing was changed");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
+  BOOST_OUTCOME_TRY(named, NamedLimits(options));
+  if (options.none) return EndLimits(options);
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, {options.id}));
-  if (any && !options.force) {
-    BOOST_OUTCOME_TRYV(CheckLimits(limits, TargetsOf(cluster, snapshot)));
-  }
-  const std::string path = "/control/limits/" + options.id;
-  if (options.none) {
-    BOOST_OUTCOME_TRYV(cluster.client->Remove(path));
-  } else if (Status put = cluster.client->Put(path, ToText(limits)); !put) {
-    return Fail(put.error());
-  }
-  PrintAnswer(options.common, {{"worker", options.id}, {"limited", any}},
-              any ? "limited; its slices go where they may be run" : "its limits are gone");
+  std::optional<LimitTargets> known;
+  if (!options.force) known = TargetsOf(cluster, snapshot);
+  BOOST_OUTCOME_TRY(limits, PutLimits(*cluster.client, options.id, named, known));
+  PrintAnswer(options.common,
+              {{"worker", options.id},
+               {"limited", true},
+               {"limits", nlohmann::ordered_json::parse(ToText(limits), nullptr, false)}},
+              "limited to " + LimitsText(limits) + "; its slices go where they may be run");
   return ExitCode::Done;
 }
 
@@ -199,10 +256,37 @@ Status CheckLimits(const LimitsDocument& limits, const LimitTargets& known) {
   return CheckLimitedNumbers(limits, known);
 }
 
+LimitsDocument WithNamed(LimitsDocument standing, const LimitsDocument& named) {
+  if (named.handlers) standing.handlers = named.handlers;
+  if (named.load_balance) standing.load_balance = named.load_balance;
+  if (named.shards) standing.shards = named.shards;
+  if (named.tables) standing.tables = named.tables;
+  if (!named.max_rows.empty()) standing.max_rows = named.max_rows;
+  return standing;
+}
+
+std::string LimitsText(const WorkerLimits& limits) {
+  std::string text;
+  const auto add = [&](const std::string& limit) { text += (text.empty() ? "" : "; ") + limit; };
+  if (limits.load_balance) add("load-balance numbers " + FormatLoadBalance(*limits.load_balance));
+  if (limits.handlers) add("task types " + Joined(*limits.handlers));
+  if (limits.shards) add("shards " + Joined(*limits.shards));
+  if (limits.tables) add("tables " + Joined(*limits.tables));
+  return text;
+}
+
+std::string LimitsText(const LimitsDocument& limits) {
+  std::string text = LimitsText(static_cast<const WorkerLimits&>(limits));
+  for (const auto& [type, rows] : limits.max_rows)
+    text += (text.empty() ? "" : "; ") + Count(rows, "row", "rows") + " of " + type + " in a round";
+  return text;
+}
+
 void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
   const auto limit =
       AddCommand(cluster, chosen, "limit", "Limit a worker while it runs; what its flags allow goes before",
                  "  millrace cluster limit w1 --handlers send_mail,http_call\n"
+                 "  millrace cluster limit w1 --max-rows report=500\n"
                  "  millrace cluster limit w1 --none",
                  RunClusterLimit);
   limit.Add("worker", limit->id, "the worker's id", "ID")->required();
@@ -212,7 +296,7 @@ void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
   AddList(*limit.app, "--tables", limit->tables, "to these tables; table or shard/table");
   AddList(*limit.app, "--max-rows", limit->max_rows,
           "rows of a task type in each round of its scan here, TYPE=N");
-  limit.app->add_flag("--none", limit->none, "take its limits back");
+  limit.app->add_flag("--none", limit->none, "take its limits back, all of them");
   limit.app->add_flag("--force", limit->force, "also to what is not there yet");
 }
 

@@ -1,6 +1,6 @@
-// millrace cluster limit: whether what a worker is to be limited to means something in this cluster: a name
-// or number that nobody has would take all its work away, and say that it was limited. A worker's own flags
-// ask the same of shards and tables.
+// millrace cluster limit: what becomes of a worker's limits, and whether they mean something in this cluster:
+// a name or number that nobody has would take all its work away, and say that it was limited. A worker's own
+// flags ask the same of shards and tables.
 #pragma once
 
 #include <map>
@@ -37,6 +37,14 @@ struct LimitTargets {
 // Pure. Invalid for the first limit that means nothing, with the nearest that does; what is not known is not
 // held against it.
 Status CheckLimits(const LimitsDocument& limits, const LimitTargets& known);
+
+// What stands, with each kind of limit that is named (types, numbers, shards, tables, rows) in place of its
+// own kind. Pure.
+LimitsDocument WithNamed(LimitsDocument standing, const LimitsDocument& named);
+
+// `load-balance numbers 0-31; task types send_mail; 500 rows of report in a round`; empty: there are none.
+std::string LimitsText(const WorkerLimits& limits);
+std::string LimitsText(const LimitsDocument& limits);
 
 // `TYPE=N`, as many times as given. Invalid for one that is none.
 Result<std::map<std::string, std::uint32_t>> ReadMaxRows(const std::vector<std::string>& texts);

@@ -11,6 +11,7 @@
 #include "coordinator/app/command/command.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/suggest.h"
+#include "framework/base/time_text.h"
 #include "framework/policy/pauses.h"
 
 namespace millrace::engine {
@@ -133,6 +134,16 @@ Status CheckReason(const std::string& reason) {
 std::string WordsOfClose(const std::string& type) {
   const std::string breaker = "millrace handler breaker " + type;
   return breaker + " close starts them at once, and keeps it closed until " + breaker + " auto";
+}
+
+nlohmann::ordered_json PauseJson(const PauseRecord& pause) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
+  };
+  return {{"what", pause.what},
+          {"by", or_null(pause.actor)},
+          {"since", or_null(pause.since == WallTime{} ? "" : FormatTime(pause.since))},
+          {"reason", or_null(pause.reason)}};
 }
 
 PauseWords WordsOfPause(const std::string& name) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "framework/base/result.h"
 #include "framework/store/schema_store.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine {
 
@@ -37,5 +39,7 @@ struct PauseWords {
 PauseWords WordsOfPause(const std::string& name);
 // Of an open breaker that its type's tasks wait for: what closes it by hand.
 std::string WordsOfClose(const std::string& type);
+// {"what","by","since","reason"}: null for what is not known.
+nlohmann::ordered_json PauseJson(const PauseRecord& pause);
 
 }  // namespace millrace::engine

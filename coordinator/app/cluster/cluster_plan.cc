@@ -225,6 +225,10 @@ Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
 }
 
 Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options) {
+  if (!options.simulate.empty() && !options.without.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--without is for the live cluster: of a file with --simulate leave those workers out");
+  }
   if (!options.simulate.empty()) return RunClusterSimulation(options);
   if (options.dry_run || !options.without.empty()) return RunClusterDryRun(options);
   return Fail(ErrorCode::Invalid, "give --dry-run, for the live cluster, or --simulate FILE");

@@ -42,6 +42,16 @@ void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, 
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
+// The parser itself says of an empty one that it is none.
+std::string DecimalTrouble(const std::string& text) {
+  const std::string digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.empty() ? !text.empty() : digits.find_first_not_of("0123456789") != std::string::npos)
+    return "'" + text + "' is no whole number; write it in decimal digits";
+  if (digits.size() > 1 && digits.front() == '0')
+    return "'" + text + "' begins with a zero; write the number without zeros in front of it";
+  return "";
+}
+
 void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent) {
   PrintLine(JsonText(json, indent.value_or(OutputIsTerminal() ? 2 : -1)));
 }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "coordinator/app/cli/errors.h"
 #include "coordinator/app/cli/text_table.h"
@@ -71,6 +72,15 @@ CommonFlags& CommonOf(Options& options) {
   }
 }
 
+// What is wrong with the text of a whole number; empty: nothing. The parser would take 010 for eight, and
+// 0x10 for sixteen.
+std::string DecimalTrouble(const std::string& text);
+
+template <class Value>
+inline constexpr bool kIsWholeNumber = std::is_integral_v<Value> && !std::is_same_v<Value, bool>;
+template <class Value>
+inline constexpr bool kIsWholeNumber<std::optional<Value>> = kIsWholeNumber<Value>;
+
 // A command that was declared; the parser writes into its options, which live as long as it does.
 template <class Options>
 struct Command {
@@ -80,7 +90,8 @@ struct Command {
   // `type` names the value in the help.
   template <class Value>
   CLI::Option* Add(const char* name, Value& value, const char* what, const char* type) const {
-    return app->add_option(name, value, what)->type_name(type);
+    CLI::Option* option = app->add_option(name, value, what)->type_name(type);
+    return kIsWholeNumber<Value> ? option->check(DecimalTrouble) : option;
   }
 };
 

@@ -67,6 +67,16 @@ ordered_json AsJson(const std::string& text) {
   return value.is_discarded() ? ordered_json(text) : value;
 }
 
+bool HasComments(const std::string& text) {
+  return ordered_json::accept(text, true) && !ordered_json::accept(text, false);
+}
+
+std::string TextToEdit(const std::string& text) {
+  if (text.find('\n') != std::string::npos || HasComments(text))
+    return text.ends_with('\n') ? text : text + "\n";
+  return JsonText(AsJson(text), 2) + "\n";
+}
+
 Result<ordered_json> DocumentOf(const std::string& part, const std::string& text) {
   ordered_json document = AsJson(text);
   if (document.is_object()) return document;

@@ -14,6 +14,11 @@ namespace millrace::engine {
 // A text that is no JSON by itself is meant as a string: `config set engine.poll 100ms`.
 nlohmann::ordered_json AsJson(const std::string& text);
 
+// JSON with comments, which a document does not keep.
+bool HasComments(const std::string& text);
+// As a person is to change it: with its own layout and comments; laid out where it has neither, on one line.
+std::string TextToEdit(const std::string& text);
+
 // The text of config/PART. Invalid, with what to do, where it is no object.
 Result<nlohmann::ordered_json> DocumentOf(const std::string& part, const std::string& text);
 

@@ -11,7 +11,6 @@
 #include "coordinator/app/config/config_document.h"
 #include "coordinator/app/config/config_shards.h"
 #include "coordinator/app/config/config_word.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/suggest.h"
 #include "framework/files/paths.h"
 
@@ -125,6 +124,13 @@ Result<ExitCode> TryOut(const ConfigNode& node, const std::string& text, const C
   return ExitCode::Done;
 }
 
+// A key is changed in the document, which has none. Whoever takes out all keys knows that.
+void NoteLostComments(const ConfigNode& node, const std::string& text) {
+  if (!HasComments(node.text) || AsJson(text).empty()) return;
+  PrintNote("note: the comments of config/" + node.part + " are not kept; millrace config set " + node.part +
+            " @FILE keeps them");
+}
+
 // The task types whose configuration differs.
 std::set<std::string> ChangedTypes(const ConfigNode& before, const std::string& text) {
   std::set<std::string> types;
@@ -164,6 +170,8 @@ Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& befor
                                         words.error().message);
   }
   const ExitCode code = AllFollow(*words) ? ExitCode::Done : ExitCode::SomethingFailed;
+  const std::string later = words->empty() ? "" : HoldsLater(changes);
+  if (!later.empty()) PrintNote("note: " + later);
   if (flags.json) {
     PrintAnswerWith(change, {{"part", before.part},
                              {"version", version},
@@ -198,6 +206,7 @@ Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, con
   }
   BOOST_OUTCOME_TRY(strangers, Strangers(*cluster.client, node, text));
   if (!change.yes) PrintLines(strangers);
+  if (change.assembled && restores == nullptr) NoteLostComments(node, text);
   if (change.dry_run) return TryOut(node, text, flags, change);
   if (!strangers.empty()) {
     BOOST_OUTCOME_TRYV(Confirm("set it all the same?", change.yes));
@@ -271,7 +280,7 @@ Result<ExitCode> RunConfigEdit(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(editor, EditorOfUser());
   BOOST_OUTCOME_TRY(cluster, Connect(options.common, true));
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, part));
-  const std::string shown = JsonText(AsJson(node.text), 2) + "\n";
+  const std::string shown = TextToEdit(node.text);
   BOOST_OUTCOME_TRY(path, WriteTemporary(shown));
   const int status = std::system((editor + " '" + path + "'").c_str());
   auto text = ReadValue("@" + path);

@@ -132,6 +132,15 @@ std::vector<std::string> Complaints(const std::vector<ConfigWord>& words) {
   return lines;
 }
 
+// A lease is a promise to the other workers of a shard, for as long as the worker is registered there.
+std::string HoldsLater(const std::vector<KeyChange>& changes) {
+  const bool lease = std::any_of(changes.begin(), changes.end(),
+                                 [](const KeyChange& change) { return change.key == "engine.lease"; });
+  if (!lease) return "";
+  return "engine.lease holds in each worker from its next registration in a shard, so at the latest from its "
+         "next start: until then it keeps the lease that it has";
+}
+
 ordered_json ToJson(const std::vector<ConfigWord>& words) {
   ordered_json all = ordered_json::array();
   for (const ConfigWord& word : words) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/app/command/cluster_client.h"
+#include "coordinator/app/config/config_document.h"
 
 namespace millrace::engine {
 
@@ -47,6 +48,8 @@ bool AllFollow(const std::vector<ConfigWord>& words);
 // `in force on 3 of 4 workers`, and lines of those that do not follow.
 std::string InForceText(const std::vector<ConfigWord>& words);
 std::vector<std::string> Complaints(const std::vector<ConfigWord>& words);
+// What of these changes a worker follows, and carries out only later: a sentence; empty: nothing. Pure.
+std::string HoldsLater(const std::vector<KeyChange>& changes);
 // [{"worker","state","why"}]
 nlohmann::ordered_json ToJson(const std::vector<ConfigWord>& words);
 

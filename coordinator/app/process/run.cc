@@ -80,8 +80,7 @@ class LocalEnvironment final : public WorkerEnvironment {
   }
 
  private:
-  // Stores and addresses hold from the next start. What can't be read changes nothing: whoever wrote it is
-  // told.
+  // Stores hold from the next start. What can't be read changes nothing: whoever wrote it is told.
   void TakeConfig() {
     auto config = read_();
     refused_ = !config;
@@ -206,11 +205,13 @@ Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings,
 
 // They would have no effect.
 Status RefuseClusterFlags(const WorkerFlags& flags) {
-  const std::pair<bool, const char*> given[] = {{flags.weight != 1, "--weight"},
-                                                {!flags.shards.empty(), "--shards"},
-                                                {!flags.tables.empty(), "--tables"},
-                                                {flags.no_coordinate, "--no-coordinate"},
-                                                {!flags.doorbell_address.empty(), "--doorbell-address"}};
+  const std::pair<bool, const char*> given[] = {
+      {flags.weight != 1, "--weight"},
+      {!flags.shards.empty(), "--shards"},
+      {!flags.tables.empty(), "--tables"},
+      {flags.no_coordinate, "--no-coordinate"},
+      {flags.session_timeout != WorkerFlags().session_timeout, "--session-timeout"},
+      {!flags.doorbell_address.empty(), "--doorbell-address"}};
   for (const auto& [is, flag] : given) {
     if (is)
       return Fail(ErrorCode::Invalid, std::string(flag) + " is for a worker of a cluster: give --zk, too");

@@ -185,6 +185,16 @@ Ink InkOfState(const std::string& cell) {
   return cell == "paused" || cell == "unknown" || cell == "not begun yet" ? Ink::Caution : Ink::Bad;
 }
 
+// Both as the configuration has them; null where they mean nothing.
+ordered_json CatchUpWord(const ScheduleRule& rule) {
+  if (rule.timing.Is<FixedDelay>()) return nullptr;
+  return rule.catch_up == CatchUp::None ? "none" : rule.catch_up == CatchUp::One ? "one" : "all";
+}
+ordered_json OverlapWord(const ScheduleRule& rule) {
+  if (!rule.timing.Is<Cron>() && !rule.timing.Is<FixedRate>()) return nullptr;
+  return rule.overlap == Overlap::Skip ? "skip" : "allow";
+}
+
 ordered_json OrNull(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
 ordered_json OrNull(const std::optional<WallTime>& time) {
   return time ? ordered_json(FormatTime(*time)) : ordered_json();
@@ -368,6 +378,12 @@ ordered_json ToJson(const ScheduleFacts& schedule) {
                    {"shard", OrNull(schedule.shard)},
                    {"table", OrNull(config.table ? std::string(config.table->text()) : std::string())},
                    {"fan_out", !config.from_query.empty()},
+                   {"params", config.from_query.empty() ? ordered_json::parse(config.params, nullptr, false)
+                                                        : ordered_json()},
+                   {"from_query", OrNull(config.from_query)},
+                   {"key", OrNull(config.key ? config.key->text() : std::string())},
+                   {"catch_up", CatchUpWord(config.rule)},
+                   {"overlap", OverlapWord(config.rule)},
                    {"paused", config.rule.paused},
                    {"row", !known ? "unknown"
                            : row  ? "known"

@@ -61,10 +61,11 @@ class ShardLook {
     glance = std::move(seen);
     return {};
   }
-  // The rows of those here, by their names.
+  // The rows of those here, by their names, that the glance has not shown.
   Status FindBatches(const std::vector<std::string>& names, BatchGlance& glance) {
     const auto batches = shard_.store->OpenBatches();
     for (const std::string& name : names) {
+      if (HasRowOf(glance, name)) continue;
       BOOST_OUTCOME_TRY(found, batches->Find(name));
       if (found) glance.batches.push_back({name, found->state, found->created_at});
     }
@@ -249,14 +250,15 @@ void StatusReader::ReadShards(StatusFacts& facts) {
   struct Job {
     ShardLook* look;
     ShardFacts* shard;
+    BatchGlance* glance;
     Status read = {};
-    BatchGlance glance = {};
   };
+  std::vector<BatchGlance> glances(looks_.size());
   std::vector<Job> jobs;
   for (auto& [name, look] : looks_) {
     ShardFacts& shard = facts.shards[name];
     shard.address = shards_->at(name).store->Describe();
-    jobs.push_back({&look, &shard});
+    jobs.push_back({&look, &shard, &glances[jobs.size()]});
   }
   if (jobs.empty()) return;
   const auto for_each = [&](const auto& read) {
@@ -265,23 +267,12 @@ void StatusReader::ReadShards(StatusFacts& facts) {
       if (job.read) job.read = read(job);
     });
   };
-  const auto choose = [&] {
-    std::vector<BatchGlance> glances;
-    for (const Job& job : jobs) glances.push_back(job.glance);
+  for_each([](Job& job) { return job.look->GlanceAtBatches(*job.glance); });
+  ChooseBatches(glances, facts);
+  const std::vector<std::string> plain = PlainSomewhere(glances);
+  if (!plain.empty() && jobs.size() > 1) {
+    for_each([&](Job& job) { return job.look->FindBatches(plain, *job.glance); });
     ChooseBatches(glances, facts);
-  };
-  for_each([](Job& job) { return job.look->GlanceAtBatches(job.glance); });
-  choose();
-  std::set<std::string> without;  // here; another shard may have the row, and have shown others
-  for (const Job& job : jobs) {
-    for (const BatchGlance::Seen& one : job.glance.batches) {
-      if (!one.state) without.insert(one.name);
-    }
-  }
-  if (!without.empty() && jobs.size() > 1) {
-    const std::vector<std::string> plain(without.begin(), without.end());
-    for_each([&](Job& job) { return job.look->FindBatches(plain, job.glance); });
-    choose();
   }
   const std::vector<std::string> names = NamesOf(facts.batches);
   for_each([&](Job& job) { return job.look->Read(names, *job.shard); });

@@ -1,5 +1,6 @@
 // Which batches `status` shows.
 #include <algorithm>
+#include <set>
 
 #include "coordinator/app/status/status_report.h"
 #include "framework/store/batch_store.h"
@@ -10,13 +11,16 @@ void ChooseBatches(const std::vector<BatchGlance>& of_shards, StatusFacts& facts
   constexpr std::size_t kEnded = 5;
   std::map<std::string, BatchGlance::Seen> by_name;
   Counted all;
+  std::uint64_t repeated = 0;  // of these, those that another shard has counted, too
   for (const BatchGlance& glance : of_shards) {
     all += {glance.all, glance.more};
+    std::set<std::string> here;  // a glance counts a name once, however often it has it
     for (const BatchGlance::Seen& one : glance.batches) {
       const auto [at, is_new] = by_name.try_emplace(one.name, one);
+      const bool counted = here.insert(one.name).second;
       if (is_new) continue;
       if (!at->second.state) at->second = one;
-      --all.count;
+      if (counted) ++repeated;
     }
   }
   std::vector<BatchGlance::Seen> unended;
@@ -35,7 +39,24 @@ void ChooseBatches(const std::vector<BatchGlance>& of_shards, StatusFacts& facts
     facts.batches.insert(facts.batches.end(), some->begin(),
                          some->begin() + static_cast<std::ptrdiff_t>(room));
   }
-  facts.other_batches = {all.count - facts.batches.size(), all.more};
+  // The statements of a glance do not see one state: a batch may be shown and not counted yet.
+  const std::uint64_t told = repeated + facts.batches.size();
+  facts.other_batches = {all.count - std::min(all.count, told), all.more};
+}
+
+std::vector<std::string> PlainSomewhere(const std::vector<BatchGlance>& of_shards) {
+  std::set<std::string> names;
+  for (const BatchGlance& glance : of_shards) {
+    for (const BatchGlance::Seen& one : glance.batches) {
+      if (!one.state) names.insert(one.name);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+bool HasRowOf(const BatchGlance& glance, const std::string& name) {
+  return std::any_of(glance.batches.begin(), glance.batches.end(),
+                     [&](const BatchGlance::Seen& one) { return one.state && one.name == name; });
 }
 
 }  // namespace millrace::engine

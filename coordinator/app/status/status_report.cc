@@ -6,6 +6,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/cluster/cluster_health.h"
+#include "coordinator/app/cluster/cluster_pause.h"
 #include "coordinator/upkeep/task_json.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
@@ -185,17 +186,26 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
   Add(text, std::move(table), {"cancelled", "ended/s", "held", "succeeded"}, width);
 }
 
+Counted WaitingIn(const ShardFacts& shard) {
+  Counted waiting;
+  for (const HandlerOverview& one : shard.waiting.handlers) waiting += one.waiting;
+  return waiting;
+}
+
+std::uint64_t FailedIn(const ShardFacts& shard) {
+  std::uint64_t failed = 0;
+  for (const TaskTotals& total : shard.totals) failed += total.failed;
+  return failed;
+}
+
 void AddShards(const StatusFacts& facts, std::size_t width, std::string& text) {
   if (facts.shards.size() < 2) return;
   TextTable table{{{"shard"}, {"tables", true}, {"waiting", true}, {"failed", true}, {"where"}}, {}};
   for (const auto& [name, shard] : facts.shards) {
-    Counted waiting;
-    std::uint64_t failed = 0;
-    for (const HandlerOverview& one : shard.waiting.handlers) waiting += one.waiting;
-    for (const TaskTotals& total : shard.totals) failed += total.failed;
     const bool away = !shard.error.empty();
-    table.rows.push_back({name, away ? "?" : WithCommas(shard.tables.size()), away ? "?" : NumberOf(waiting),
-                          away ? "?" : WithCommas(failed), shard.address});
+    table.rows.push_back({name, away ? "?" : WithCommas(shard.tables.size()),
+                          away ? "?" : NumberOf(WaitingIn(shard)), away ? "?" : WithCommas(FailedIn(shard)),
+                          shard.address});
   }
   Add(text, std::move(table), {}, width);
 }
@@ -210,7 +220,7 @@ void AddFailures(const StatusFacts& facts, std::size_t width, std::string& text)
     classes.insert(classes.end(), shard.failed.classes.begin(), shard.failed.classes.end());
     looked += shard.failed.looked_at;
     complete = complete && shard.failed.all;
-    for (const TaskTotals& total : shard.totals) all += total.failed;
+    all += FailedIn(shard);
   }
   if (classes.empty()) return;
   std::stable_sort(classes.begin(), classes.end(),
@@ -344,6 +354,7 @@ ordered_json ToJson(const WorkerFacts& worker) {
   json["settles_per_second"] =
       worker.ended_per_second ? ordered_json(*worker.ended_per_second) : ordered_json(nullptr);
   json["slices"] = worker.slices ? ordered_json(*worker.slices) : ordered_json(nullptr);
+  json["serves"] = worker.load_balance.empty() ? ordered_json(nullptr) : ordered_json(worker.load_balance);
   return json;
 }
 
@@ -370,7 +381,10 @@ ordered_json ToJson(const std::string& handler, const TypeState& type, const Sta
 
 ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
   ordered_json json{{"shard", name}, {"address", shard.address}, {"tables", shard.tables.size()}};
-  json["error"] = shard.error.empty() ? ordered_json(nullptr) : ordered_json(shard.error);
+  const bool away = !shard.error.empty();
+  json["waiting"] = away ? ordered_json(nullptr) : ToJson(WaitingIn(shard));
+  json["failed"] = away ? ordered_json(nullptr) : ordered_json(FailedIn(shard));
+  json["error"] = away ? ordered_json(shard.error) : ordered_json(nullptr);
   json["failures"] = ordered_json::array();
   for (const FailedClass& one : shard.failed.classes) {
     json["failures"].push_back({{"table", one.table.text()},
@@ -384,12 +398,7 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
   json["failures_looked_at"] = shard.failed.looked_at;
   json["failures_are_all"] = shard.failed.all;
   json["pauses"] = ordered_json::array();
-  for (const PauseRecord& pause : shard.pauses)
-    json["pauses"].push_back(
-        {{"what", pause.what},
-         {"by", pause.actor},
-         {"since", FormatTime(pause.since)},
-         {"reason", pause.reason.empty() ? ordered_json(nullptr) : ordered_json(pause.reason)}});
+  for (const PauseRecord& pause : shard.pauses) json["pauses"].push_back(PauseJson(pause));
   json["permits"] = ordered_json::array();
   for (const Permit& permit : shard.permits) {
     json["permits"].push_back({{"handler", permit.handler},

@@ -106,6 +106,9 @@ struct StatusFacts {
 // counts alone in another.
 inline constexpr std::size_t kShownBatches = 20;
 void ChooseBatches(const std::vector<BatchGlance>& of_shards, StatusFacts& facts);
+// Those that some shard shows without a row: another may have that, and have shown others.
+std::vector<std::string> PlainSomewhere(const std::vector<BatchGlance>& of_shards);
+bool HasRowOf(const BatchGlance& glance, const std::string& name);
 
 // All of one task type, over the shards; of its tables the one with the oldest due task.
 struct TypeState {

@@ -174,10 +174,16 @@ Status BatchIntake::Judge(Result<bool> announced, std::int64_t rows) {
 
 Status BatchIntake::Finish(bool whole, std::uint64_t added, bool quiet) {
   if (made_ && added == 0) {
-    BOOST_OUTCOME_TRY(gone, batches_->Unmake(name_));
-    if (gone) {
+    const auto gone = batches_->Unmake(name_);
+    if (!gone) {
+      return Fail(gone.error().code,
+                  "no task of it was added, and the batch that was made for it could not be "
+                  "taken away: " +
+                      gone.error().message);
+    }
+    if (*gone) {
       state_ = "none";
-      if (!quiet) PrintNote("nothing was added, so there is no " + QuotedBatch(name_).substr(4));
+      if (!quiet) PrintNote("no task of it was added, so there is no " + QuotedBatch(name_).substr(4));
       return {};
     }
   }
@@ -190,7 +196,11 @@ Status BatchIntake::Finish(bool whole, std::uint64_t added, bool quiet) {
     return {};
   }
   if (stays_open_) return {};
-  BOOST_OUTCOME_TRYV(batches_->Close(name_, ""));
+  if (const auto closed = batches_->Close(name_, ""); !closed) {
+    return Fail(closed.error().code,
+                "the rows are in, but their batch could not be closed: " + closed.error().message +
+                    "; millrace batch close " + name_ + " does that");
+  }
   state_ = "closed";
   return {};
 }

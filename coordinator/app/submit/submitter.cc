@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include <algorithm>
+
 #include "coordinator/app/input/json_row.h"
 
 namespace millrace::engine {
@@ -24,7 +26,7 @@ void NoteOther(SubmitTotals& totals, std::size_t line, const std::string& key, c
   if (totals.others.size() < kProblemsKept) totals.others.push_back({line, key, holder});
 }
 
-void NoteReport(SubmitTotals& totals, const TableName& table, std::span<const NewTask> tasks,
+void NoteReport(SubmitTotals& totals, const SubmitTarget& target, std::span<const NewTask> tasks,
                 std::span<const std::size_t> lines, const SubmitReport& report) {
   totals.added += report.added;
   totals.duplicates += report.ids.size() - report.added;
@@ -33,11 +35,12 @@ void NoteReport(SubmitTotals& totals, const TableName& table, std::span<const Ne
     if (!standing.empty() && !SaysTheSame(standing, tasks[i].params))
       NoteOther(totals, lines[i], tasks[i].biz_key, report.duplicates[i]);
     const bool added = report.ids[i] != 0;
+    if (added && tasks[i].batch == target.batch) ++totals.added_to_batch;
     if (added && totals.ids.size() < kNamesKept) totals.ids.push_back(report.ids[i]);
     if (!added && totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
     if (!totals.keep_tasks) continue;
     if (added) {
-      totals.tasks.push_back({table, report.ids[i]});
+      totals.tasks.push_back({target.table, report.ids[i]});
     } else if (const auto holder = ParseTaskName(report.duplicates[i], {.shard = "here", .key = {}})) {
       totals.tasks.push_back(holder->key);
     }
@@ -46,7 +49,7 @@ void NoteReport(SubmitTotals& totals, const TableName& table, std::span<const Ne
 
 // Nothing was added after all.
 void ForgetAdded(SubmitTotals& totals) {
-  totals.added = totals.duplicates = totals.last_line = 0;
+  totals.added = totals.added_to_batch = totals.duplicates = totals.last_line = 0;
   totals.ids.clear();
   totals.holders.clear();
   totals.tasks.clear();
@@ -79,11 +82,11 @@ Result<SubmitReport> SubmitPatiently(TaskOperations& operations, const TableName
   }
 }
 
-Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<const NewTask> tasks,
+Status SubmitSpan(TaskOperations& operations, const SubmitTarget& target, std::span<const NewTask> tasks,
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
-  auto report = SubmitPatiently(operations, table, tasks);
+  auto report = SubmitPatiently(operations, target.table, tasks);
   if (report) {
-    NoteReport(totals, table, tasks, lines, *report);
+    NoteReport(totals, target, tasks, lines, *report);
     return {};
   }
   if (report.error().code != ErrorCode::Invalid) return Fail(report.error());
@@ -92,8 +95,14 @@ Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<
     return {};
   }
   const std::size_t half = tasks.size() / 2;
-  BOOST_OUTCOME_TRYV(SubmitSpan(operations, table, tasks.first(half), lines.first(half), totals));
-  return SubmitSpan(operations, table, tasks.subspan(half), lines.subspan(half), totals);
+  BOOST_OUTCOME_TRYV(SubmitSpan(operations, target, tasks.first(half), lines.first(half), totals));
+  return SubmitSpan(operations, target, tasks.subspan(half), lines.subspan(half), totals);
+}
+
+// Those that the batch of the target will count.
+std::int64_t RowsToAnnounce(const SubmitTarget& target, const Batch& batch) {
+  return std::count_if(batch.tasks.begin(), batch.tasks.end(),
+                       [&](const NewTask& task) { return task.batch == target.batch; });
 }
 
 // What can't be taken back now makes the announced number too high, which holds up nothing for long.
@@ -123,17 +132,17 @@ Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows
       return {};
     }
     if (batch.tasks.empty()) return {};
-    const auto rows = static_cast<std::int64_t>(batch.tasks.size());
-    const std::uint64_t before = totals.added;
-    if (auto announced = calls.announce(rows); !announced) {
+    const std::int64_t rows = RowsToAnnounce(target, batch);
+    const std::uint64_t before = totals.added_to_batch;
+    if (auto announced = rows > 0 ? calls.announce(rows) : Status(); !announced) {
       Error error = announced.error();
       if (totals.added > 0) error.message += "; " + std::to_string(totals.added) + " tasks were added before";
       return Fail(std::move(error));
     }
-    if (auto sent = SubmitSpan(operations, target.table, batch.tasks, batch.lines, totals); !sent) {
+    if (auto sent = SubmitSpan(operations, target, batch.tasks, batch.lines, totals); !sent) {
       return Fail(Interrupted(sent.error(), totals, batch));
     }
-    TakeBack(calls, rows - static_cast<std::int64_t>(totals.added - before));
+    TakeBack(calls, rows - static_cast<std::int64_t>(totals.added_to_batch - before));
     totals.last_line = batch.lines.back();
     calls.progress(totals);
   }
@@ -157,14 +166,14 @@ Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRow
                                           std::to_string(batch.lines.back()) + ": " + added.error().message +
                                           "; nothing was added");
     }
-    NoteReport(totals, target.table, batch.tasks, batch.lines, *added);
+    NoteReport(totals, target, batch.tasks, batch.lines, *added);
     calls.progress(totals);
   }
   if (totals.bad > 0 || totals.differing > 0 || totals.stopped) {
     give_up();
     return {};
   }
-  const auto rows_added = static_cast<std::int64_t>(totals.added);
+  const auto rows_added = static_cast<std::int64_t>(totals.added_to_batch);
   if (auto told = calls.announce_within(transaction, rows_added); !told) {
     give_up();
     return told;

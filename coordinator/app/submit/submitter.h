@@ -20,8 +20,9 @@ struct OtherParams {
 
 struct SubmitTotals {
   std::uint64_t added = 0;
-  std::uint64_t duplicates = 0;  // those with other params included
-  std::uint64_t differing = 0;   // those alone
+  std::uint64_t added_to_batch = 0;  // of these, those of SubmitTarget::batch
+  std::uint64_t duplicates = 0;      // those with other params included
+  std::uint64_t differing = 0;       // those alone
   std::uint64_t bad = 0;
   bool stopped = false;              // by SubmitCalls::stop: the rows behind last_line were not sent
   std::size_t last_line = 0;         // of the rows that were dealt with
@@ -40,11 +41,11 @@ inline constexpr std::size_t kProblemsKept = 1000;
 struct SubmitCalls {
   std::function<void(const SubmitTotals&)> progress;  // after each batch
   std::function<bool()> stop = [] { return false; };  // asked before each: true ends the submission in order
-  // Before so many rows are sent; a negative number afterwards, for those that were not added. An error ends
-  // the submission, and nothing of the batch is sent.
+  // Before so many rows of SubmitTarget::batch are sent; a negative number afterwards, for those that were
+  // not added. An error ends the submission, and nothing that was to be sent with them is.
   std::function<Status(std::int64_t rows)> announce = [](std::int64_t) { return Status(); };
-  // The same for all rows of one transaction, before its end; and once more with a negative number where that
-  // came to nothing for certain.
+  // The same for all its rows of one transaction, before the end; and once more with a negative number where
+  // that came to nothing for certain.
   std::function<Status(TaskTransaction& transaction, std::int64_t rows)> announce_within =
       [](TaskTransaction&, std::int64_t) { return Status(); };
 };
@@ -53,6 +54,7 @@ struct SubmitCalls {
 struct SubmitTarget {
   TableName table;
   SliceRuns slices;
+  std::string batch = {};  // whose rows are announced; a row may name another
 };
 
 // In batches of kRowsOfTransaction, each in a transaction of its own. A row that the database refuses is

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/app/command/cluster_client.h"
+#include "coordinator/app/command/command.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
@@ -209,8 +210,13 @@ void AddFilters(CLI::App& app, TaskChoice& choice, const char* priority) {
   app.add_option("--class,--error-class", choice.error_class,
                  "failed tasks whose last error is of this class")
       ->type_name("CLASS");
-  app.add_option("--slice", choice.slice, "of this load-balance number")->type_name("N");
-  app.add_option(priority, choice.priority, "of this priority")->type_name("N")->check(CLI::Range(0, 9));
+  app.add_option("--slice", choice.slice, "of this load-balance number")
+      ->type_name("N")
+      ->check(DecimalTrouble);
+  app.add_option(priority, choice.priority, "of this priority")
+      ->type_name("N")
+      ->check(DecimalTrouble)
+      ->check(CLI::Range(0, 9));
   app.add_option("--since", choice.since, "ended, or made and not ended, since then: 90m, or a time")
       ->type_name("TIME");
   app.add_option("--until", choice.until, "the same before then: 90m ago, or a time")->type_name("TIME");

@@ -123,15 +123,17 @@ Status SqlSchemaStore::CheckApply(const SchemaSpec& spec) {
   if (!present) return Fail(present.error());
   BOOST_OUTCOME_TRYV(CheckNotLater(*present, db_));
   BOOST_OUTCOME_TRYV(CheckVersion(present->state, db_.where()));
+  const TableInfo* other = nullptr;
   for (const TableInfo& info : present->tables) {
-    if (info.slices == spec.slices || std::find(wanted.begin(), wanted.end(), info.table) == wanted.end())
-      continue;
-    return Fail(ErrorCode::Conflict, db_.where() + ": the table " + info.table + " has " +
-                                         std::to_string(info.slices) + " slices, not " +
-                                         std::to_string(spec.slices) +
-                                         "; leave --slices out, or use another database");
+    if (std::find(wanted.begin(), wanted.end(), info.table) == wanted.end()) continue;
+    if (info.slices == spec.slices) return {};  // the others were resized, and keep their number
+    if (other == nullptr) other = &info;
   }
-  return {};
+  if (other == nullptr) return {};
+  return Fail(ErrorCode::Conflict, db_.where() + ": the table " + other->table + " has " +
+                                       std::to_string(other->slices) + " slices, not " +
+                                       std::to_string(spec.slices) +
+                                       "; leave --slices out, or use another database");
 }
 
 Result<std::uint32_t> SqlSchemaStore::SlicesOf(const TableName& table) {

@@ -24,6 +24,14 @@ const BadInput kTable[] = {
     {"submit --handler noop --priority 10", 2, "--priority"},
     {"submit --handler noop --count 0", 2, "--count must be 1 or more"},
     {"submit --handler noop --count -1", 2, "--count must be 1 or more"},
+    {"submit --handler noop --count 010", 2,
+     "--count: '010' begins with a zero; write the number without zeros in front of it; see millrace submit"},
+    {"submit --handler noop --count 0x10", 2, "--count: '0x10' is no whole number; write it in decimal"},
+    {"submit --handler noop --count +5", 2, "--count: '+5' is no whole number"},
+    {"submit --handler noop --count -", 2, "--count: '-' is no whole number"},
+    {"task list --slice 017", 2, "--slice: '017' begins with a zero"},
+    {"task list --priority 07", 2, "--priority: '07' begins with a zero"},
+    {"config rollback handlers 0000000010", 2, "version: '0000000010' begins with a zero"},
     {"submit --handler noop --count 1000000000000", 2, "--count is beyond the limit of 1,000,000,000"},
     {"submit --handler noop --count 99999999999999999999", 2, "--count is beyond the limit of 1,000,000,000"},
     {"submit --handler noop --count 1000001 </dev/null", 4,
@@ -56,6 +64,8 @@ const BadInput kTable[] = {
     {"worker --zk 127.0.0.1:1 --wait 1s", 3, "can't reach ZooKeeper at 127.0.0.1:1"},
     {"cluster status --zk 127.0.0.1:1", 3, "does not answer yet; trying for 17s more"},
     {"worker --store sqlite:x.db --weight 3", 2, "--weight is for a worker of a cluster"},
+    {"worker --store sqlite:made.db --session-timeout 30s --until-idle", 2,
+     "--session-timeout is for a worker of a cluster: give --zk, too"},
     {"worker --store sqlite:made.db --handlers nop --until-idle", 2, "'nop' (did you mean 'noop'?)"},
     {"worker --store sqlite:made.db --load-balance 64-70 --until-idle", 2, "the tables have 0 to 63"},
     {"worker --store sqlite:made.db --load-balance \"\" --until-idle", 2,
@@ -73,6 +83,7 @@ const BadInput kTable[] = {
     {"run --config wrong.json", 2, "wrong.json:2: engine.bach: unknown key (did you mean 'batch'?)"},
     {"run --load-balance 1", 2, "run --help"},
     {"cluster plan", 2, "--simulate"},
+    {"cluster plan --simulate cluster.json --without w1", 2, "--without is for the live cluster"},
     {"cluster plan --simulate missing.json", 2, "missing.json can't be read: No such file"},
     {"task show 1", 2, "does not exist"},
     {"task list --since soon --store sqlite:made.db", 2, "--since: 'soon' is neither a duration"},
@@ -82,7 +93,7 @@ const BadInput kTable[] = {
     {"handler run", 2, "name a task type: millrace handler run NAME"},
     {"task list --limit -3", 2, "--limit: Value -3 not in range"},
     {"task list --limit 0", 2, "--limit: Value 0 not in range"},
-    {"task list --limit abc", 2, "--limit: Value abc not in range"},
+    {"task list --limit abc", 2, "--limit: 'abc' is no whole number"},
     {"task list --state wating", 2, "is no task state"},
     {"run --store sqlite:loop/x.db", 3, "loop/x.db.lock can't be opened: Too many levels"},
     {"task list --store sqlite:loop/x.db", 2, "'loop/x.db' can't be examined: Too many levels"},
@@ -103,6 +114,7 @@ const BadInput kTable[] = {
 TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   Write("rows.csv", "id,name\n1,a\n");
   Write("wrong.json", "{\"engine\": {\n\"bach\": 1}}\n");
+  Write("cluster.json", R"({"workers":[{"id":"w1"},{"id":"w2"}],"slices":[{"id":"a"}]})");
   Write("flaky.json", R"({"handlers":{"flaky":{"uses":"exec"}}})");
   Write("secret.json",
         R"({"handlers":{"noop":{"secrets":{"token":{"variable":"MILLRACE_NO_SUCH_SECRET"}}}}})");

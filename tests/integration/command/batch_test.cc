@@ -200,6 +200,21 @@ TEST_F(BatchCommandTest, WhereNothingWasAddedThereIsNoBatch) {
   EXPECT_EQ(Run("batch show june").exit_code, 1);
 }
 
+// Rows that name another batch are counted there: this one would end in success with nothing run.
+TEST_F(BatchCommandTest, RowsOfAnotherBatchDoNotMakeThisOne) {
+  Write("redo.jsonl", "{\"params\":{},\"batch\":\"may\"}\n{\"params\":{},\"batch\":\"may\"}\n");
+  const std::string submit =
+      std::string("submit --handler noop --from redo.jsonl --batch redo --on-success ") + kCallback;
+  for (const char* how : {"", " --all-or-nothing"}) {
+    const ProcessResult submitted = Run(submit + how);
+    EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+    EXPECT_THAT(submitted.output, AllOf(HasSubstr("2 submitted"), HasSubstr("there is no batch 'redo'")));
+  }
+  EXPECT_EQ(Run("batch show redo").exit_code, 1);
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show("may"), HasSubstr(R"("succeeded":4)"));
+}
+
 TEST_F(BatchCommandTest, ABatchOfPlainSqlIsShownToo) {
   Run("submit --handler noop");
   Write("row.jsonl", "{\"params\":{},\"batch\":\"plain\"}\n");

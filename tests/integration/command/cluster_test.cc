@@ -33,6 +33,7 @@ TEST_F(ClusterCommandTest, OnlyWhatIsThereIsPausedUnlessForced) {
   EXPECT_EQ(Ask("cluster pause --force handler:nop").exit_code, 0);
   EXPECT_THAT(Ask("cluster status").output, AllOf(HasSubstr("! paused: handler:nop, by "),
                                                   HasSubstr("! paused: slice:main:tasks:63, by ")));
+  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr(R"("paused":[{"what":"handler:noop","by":")"));
 }
 
 TEST_F(ClusterCommandTest, WhatIsNotPausedIsNotResumed) {
@@ -159,7 +160,28 @@ TEST_F(ClusterCommandTest, SetTellsWhatEachWorkerMadeOfIt) {
   Type({TreeWrite::Kind::Set, "/status/w2", R"({"config":{"engine":{"version":9}}})"});
   const ProcessResult good = Ask("config set engine.poll 300ms");
   EXPECT_EQ(good.exit_code, 0) << good.output;
-  EXPECT_THAT(good.output, HasSubstr("in force on 2 of 2 workers"));
+  EXPECT_THAT(good.output, AllOf(HasSubstr("in force on 2 of 2 workers"), Not(HasSubstr("lease"))));
+  const ProcessResult lease = Ask("config set engine.lease 20s");
+  EXPECT_EQ(lease.exit_code, 0) << lease.output;
+  EXPECT_THAT(lease.output, AllOf(HasSubstr("in force on 2 of 2 workers"),
+                                  HasSubstr("engine.lease holds in each worker from its next registration")));
+}
+
+TEST_F(ClusterCommandTest, WhoChangesAKeyHearsThatCommentsAreNotKept) {
+  const std::string lost =
+      "the comments of config/engine are not kept; millrace config set engine @FILE keeps them";
+  Write("engine.json", "{ // often\n\"poll\": \"100ms\"}\n");
+  EXPECT_THAT(Ask("config set engine @engine.json").output, Not(HasSubstr("comments")));
+  const ProcessResult edited =
+      InFolder("EDITOR=\"sed -i s/100ms/200ms/\" " + Binary() + " config edit engine");
+  EXPECT_EQ(edited.exit_code, 0) << edited.output;
+  EXPECT_EQ(Look("/config/engine").data, "{ // often\n\"poll\": \"200ms\"}\n");
+  EXPECT_THAT(Ask("config set engine.batch 7 --dry-run").output, HasSubstr(lost));
+  EXPECT_THAT(Ask("config set engine.batch 7").output, HasSubstr(lost));
+  EXPECT_THAT(Ask("config set engine.batch 8").output, Not(HasSubstr("comments"))) << "it has none now";
+  EXPECT_THAT(Ask("config rollback engine 1").output, Not(HasSubstr("comments")));
+  EXPECT_THAT(Look("/config/engine").data, HasSubstr("// often"));
+  EXPECT_THAT(Ask("config unset engine").output, Not(HasSubstr("comments"))) << "nothing is kept of it";
 }
 
 TEST_F(ClusterCommandTest, ARealWorkerTellsOfEachVersionWithinTwoSeconds) {
@@ -397,6 +419,42 @@ TEST_F(ClusterCommandTest, ALimitThatMeansNothingIsRefusedAndOneThatStandsIsShow
   EXPECT_EQ(Ask("cluster limit w1 --handlers any --force").exit_code, 0);
   EXPECT_EQ(Ask("cluster limit w1 --none").exit_code, 0);
   EXPECT_THAT(Ask("cluster status").output, Not(HasSubstr("limited")));
+}
+
+TEST_F(ClusterCommandTest, ALimitKeepsThoseOfOtherKindsAndTellsThemAll) {
+  EXPECT_EQ(Ask("config set handlers.noop.scan.every 1m").exit_code, 0);
+  Register("w1", R"(["noop","send_mail"])");
+  EXPECT_EQ(Ask("cluster limit w1 --handlers noop").exit_code, 0);
+  const ProcessResult rows = Ask("cluster limit w1 --max-rows noop=500");
+  EXPECT_EQ(rows.exit_code, 0) << rows.output;
+  EXPECT_THAT(rows.output, HasSubstr("limited to task types noop; 500 rows of noop in a round; its slices"));
+  EXPECT_THAT(Look("/control/limits/w1").data,
+              AllOf(HasSubstr(R"("handlers":["noop"])"), HasSubstr(R"("max_rows":{"noop":500})")));
+  const ProcessResult other = Ask("cluster limit w1 --handlers send_mail --json");
+  EXPECT_THAT(other.output, AllOf(HasSubstr(R"("limited":true,"limits":{"handlers":["send_mail"])"),
+                                  HasSubstr(R"("max_rows":{"noop":500})")));
+}
+
+TEST_F(ClusterCommandTest, TheLimitsOfAWorkerThatIsGoneCanBeEnded) {
+  Type(Create("/control/limits/w9", R"({"handlers":["noop"]})"));
+  EXPECT_THAT(Ask("cluster status").output, HasSubstr("w9, which is not there, is limited by an operator"));
+  EXPECT_EQ(Ask("cluster limit w9 --handlers noop").exit_code, 1) << "there is no such worker";
+  const ProcessResult ended = Ask("cluster limit w9 --none");
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("its limits are gone"));
+  EXPECT_THAT(Ask("cluster status").output, Not(HasSubstr("limited")));
+  const ProcessResult again = Ask("cluster limit w9 --none");
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, AllOf(HasSubstr("w9 was not limited"), HasSubstr("nothing was changed")));
+}
+
+TEST_F(ClusterCommandTest, LimitsThatCanNotBeReadAreNotWrittenOver) {
+  Register("w1", R"(["noop"])");
+  Type(Create("/control/limits/w1", "rubbish"));
+  const ProcessResult refused = Ask("cluster limit w1 --handlers noop");
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("nothing was limited"), HasSubstr("cluster limit w1 --none")));
+  EXPECT_EQ(Look("/control/limits/w1").data, "rubbish");
 }
 
 TEST_F(ClusterCommandTest, TheLastWorkersAreDrainedOnlyWithAWord) {

@@ -179,6 +179,24 @@ TEST_F(CommandTest, WithLogJsonEachLineOnStandardErrorIsAnObject) {
   EXPECT_THAT(log, HasSubstr(R"("level":"info","message":"this run: 3 tasks)"));
 }
 
+TEST_F(CommandTest, WhatASchemaHasStaysWhereItIsAppliedAgain) {
+  EXPECT_THAT(Run("schema apply --tables 3").output, HasSubstr("3 task tables of 64 slices ready"));
+  EXPECT_EQ(Run("schema resize --table tasks_001 --slices 96").exit_code, 0);
+  for (int i = 0; i < 2; ++i) {
+    const ProcessResult again = Run("schema apply");
+    EXPECT_EQ(again.exit_code, 0) << again.output;
+    EXPECT_THAT(again.output, HasSubstr("3 task tables of 64 to 96 slices ready"));
+  }
+  EXPECT_THAT(Run("status --sample 0s --json").output, HasSubstr(R"("tables":3)")) << "none was added";
+  const ProcessResult given = Run("schema apply --slices 64");
+  EXPECT_EQ(given.exit_code, 4) << given.output;
+  EXPECT_THAT(given.output, AllOf(HasSubstr("main/tasks_001 has 96 slices, not 64"), HasSubstr("resize")));
+  EXPECT_EQ(Run("schema resize --table tasks_000 --slices 32").exit_code, 0);
+  EXPECT_THAT(Run("schema apply --tables 4").output, HasSubstr("4 task tables of 32 to 96 slices ready"));
+  EXPECT_THAT(Run("schema resize --table tasks_003 --slices 16").output, HasSubstr("tasks_003: 32 → 16"))
+      << "a new one is as the first is";
+}
+
 TEST_F(CommandTest, ATriedHandlerIsNotSaidToBeRolledBackWhereItSentNoSql) {
   Run("schema apply");
   const ProcessResult tried = Run("handler run noop --store sqlite:millrace.db");
@@ -422,6 +440,24 @@ TEST_F(CommandTest, HowLongAgoAnAlertFiredIsSaidAsEverywhere) {
   Write("t.jsonl", R"({"params":{"state":"firing","count":1},"key":"alert/failed/0000000001/webhook"})");
   Run("submit --handler millrace.webhook --from t.jsonl");
   EXPECT_THAT(Run("alerts list --config a.json").output, ::testing::ContainsRegex(" [0-9.]+ m?s ago"));
+}
+
+TEST_F(CommandTest, AnAlertOfWhichAShardThatIsAwayMayTellIsNotCalledQuiet) {
+  Write("two.json",
+        R"({"shards":{"east":{"url":"mysql://u@127.0.0.1:1/d"},"main":{"url":"sqlite:a.db"}},
+            "alerts":{"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}}})");
+  Run("schema apply --store sqlite:a.db");
+  const ProcessResult list = Run("alerts list --config two.json");
+  EXPECT_EQ(list.exit_code, 3) << list.output;
+  EXPECT_THAT(list.output, AllOf(HasSubstr("what shard east has said of alerts is not known: "),
+                                 ::testing::ContainsRegex("failed +failed +\\? +\\? +http"),
+                                 Not(HasSubstr("quiet")), Not(HasSubstr("never"))));
+  EXPECT_THAT(Run("alerts list --config two.json --json").output,
+              AllOf(HasSubstr("\"firing\":null"), HasSubstr("\"away\":{\"east\":")));
+  Write("one.json", R"({"alerts":{"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}}})");
+  const ProcessResult there = Run("alerts list --config one.json --store sqlite:a.db");
+  EXPECT_EQ(there.exit_code, 0) << there.output;
+  EXPECT_THAT(there.output, ::testing::ContainsRegex("failed +failed +quiet +never +http"));
 }
 
 TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {

@@ -60,6 +60,20 @@ TEST(ClusterLimitTest, RowsOfARoundAreForTypesThatAreScannedInRounds) {
   EXPECT_TRUE(CheckLimits({{}, {{"reprot", 500}}}, known));
 }
 
+TEST(ClusterLimitTest, WhatIsNamedGoesBeforeItsOwnKindAndTheOthersStay) {
+  LimitsDocument standing{{.handlers = {{"send_mail"}}, .load_balance = {{0, 1, 2}}}};
+  standing.max_rows = {{"statement", 100}};
+  LimitsDocument rows;
+  rows.max_rows = {{"report", 500}};
+  EXPECT_EQ(LimitsText(WithNamed(standing, rows)),
+            "load-balance numbers 0-2; task types send_mail; 500 rows of report in a round");
+  EXPECT_EQ(LimitsText(WithNamed(standing, {{.handlers = {{"noop"}}, .shards = {{"east", "main"}}}})),
+            "load-balance numbers 0-2; task types noop; shards east, main; 100 rows of statement in a round");
+  EXPECT_EQ(LimitsText(WithNamed({}, {{.load_balance = {{7}}, .tables = {{"main/tasks"}}}})),
+            "load-balance numbers 7; tables main/tasks");
+  EXPECT_EQ(LimitsText(LimitsDocument{}), "");
+}
+
 TEST(ClusterLimitTest, RowsOfARoundAreATypeAndANumber) {
   const std::map<std::string, std::uint32_t> both{{"mail.monthly", 1}, {"report", 500}};
   EXPECT_EQ(*ReadMaxRows({"report=500", "mail.monthly=1"}), both);

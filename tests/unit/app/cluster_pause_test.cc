@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/base/time_text.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -52,6 +54,16 @@ TEST(PauseTargetsTest, WhatIsNotKnownIsNotHeldAgainstAName) {
   EXPECT_EQ(Refusal("slice:east:any:5", known), "accepted");  // that shard could not be asked
   known.shards.reset();
   EXPECT_EQ(Refusal("shard:west", known), "accepted");
+}
+
+TEST(PauseTargetsTest, WhoPausedItSinceWhenAndWhyIsInJson) {
+  const WallTime since = ParseTime("2026-11-20T18:00:00Z").value();
+  const PauseRecord pause{"handler:noop", "ann@h", since, "it is down"};
+  EXPECT_EQ(PauseJson(pause).dump(),
+            R"({"what":"handler:noop","by":"ann@h","since":"2026-11-20T18:00:00Z","reason":"it is down"})");
+  // A node that somebody made by hand says no more than that it is there.
+  EXPECT_EQ(PauseJson({.what = "cluster", .actor = {}, .since = {}}).dump(),
+            R"({"what":"cluster","by":null,"since":null,"reason":null})");
 }
 
 TEST(PauseTargetsTest, OneUnknownNameIsEnough) {

@@ -68,6 +68,16 @@ TEST(ConfigDocumentTest, ChangesAreTheValuesThatDifferByTheirKeys) {
   EXPECT_EQ(ToJson(changes)[1].dump(), R"({"key":"handlers.a.queue","before":3,"after":4})");
 }
 
+TEST(ConfigDocumentTest, WhoEditsATextSeesItsCommentsAndItsLayout) {
+  const std::string own = "{ // often\n  \"poll\":   \"1s\" }\n";
+  EXPECT_TRUE(HasComments(own));
+  EXPECT_EQ(TextToEdit(own), own);
+  EXPECT_EQ(TextToEdit("{/* often */}"), "{/* often */}\n");
+  EXPECT_FALSE(HasComments(R"({"url":"http://h/*"})"));
+  EXPECT_FALSE(HasComments("rubbish // with one")) << "its text is no document";
+  EXPECT_EQ(TextToEdit(R"({"poll":"1s"})"), "{\n  \"poll\": \"1s\"\n}\n");
+}
+
 TEST(ConfigDocumentTest, LayoutAndCommentsAreNoChange) {
   EXPECT_THAT(Changes("engine", "{\"poll\":\"1s\"}", "{ // often\n\"poll\" : \"1s\" }"), IsEmpty());
   EXPECT_THAT(Changes("engine", "{}", ""), testing::SizeIs(1)) << "no object is no empty one";

@@ -54,6 +54,13 @@ TEST(ConfigWordTest, AStatusThatTellsNoVersionsIsHeldAgainstNobody) {
   }
 }
 
+TEST(ConfigWordTest, ALeaseThatHoldsLaterIsToldSo) {
+  EXPECT_THAT(HoldsLater(Changes("engine", R"({"lease":"10s"})", R"({"lease":"20s","poll":"1s"})")),
+              HasSubstr("engine.lease holds in each worker from its next registration"));
+  EXPECT_THAT(HoldsLater(Changes("engine", R"({"lease":"10s"})", "{}")), HasSubstr("engine.lease"));
+  EXPECT_EQ(HoldsLater(Changes("engine", "{}", R"({"poll":"1s"})")), "");
+}
+
 TEST(ConfigWordTest, WhoDoesNotFollowIsNamed) {
   const std::vector<ConfigWord> words{{"w1", State::Refused, "handlers.b: no"},
                                       {"w2", State::InForce},

@@ -134,6 +134,28 @@ TEST(ScheduleReportTest, WhatIsWrongIsSaid) {
               HasSubstr("no task table 'taks' (did you mean 'tasks'?)"));
 }
 
+TEST(ScheduleReportTest, WhatIsConfiguredIsInJsonToo) {
+  const Config config = Configured(
+      R"({"s":{"every":"1m","handler":"noop","params":{"a":1},"catch_up":"all","overlap":"skip"}})");
+  const auto one = ToJson(FactsAt(config, {{"main", ShardOf()}}));
+  EXPECT_EQ(one["params"].dump(), R"({"a":1})");
+  EXPECT_TRUE(one["from_query"].is_null());
+  EXPECT_TRUE(one["key"].is_null());
+  EXPECT_EQ(one["catch_up"], "all");
+  EXPECT_EQ(one["overlap"], "skip");
+  const Config bills = Configured(
+      R"({"b":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
+  const auto rows = ToJson(FactsAt(bills, {{"main", ShardOf()}}));
+  EXPECT_TRUE(rows["params"].is_null()) << "each row has its own";
+  EXPECT_EQ(rows["from_query"], "SELECT id FROM c");
+  EXPECT_EQ(rows["key"], "{id}-{month}");
+  EXPECT_EQ(rows["catch_up"], "one");
+  const Config sync = Configured(R"({"sync":{"after":"5m","handler":"noop"}})");
+  const auto after = ToJson(FactsAt(sync, {{"main", ShardOf()}}));
+  EXPECT_TRUE(after["catch_up"].is_null()) << "nothing can be missed";
+  EXPECT_TRUE(after["overlap"].is_null());
+}
+
 TEST(ScheduleReportTest, AFanOutThatIsUnderWayTellsHowFarItHasCome) {
   const Config config = Configured(
       R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");

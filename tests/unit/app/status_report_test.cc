@@ -150,6 +150,29 @@ TEST(StatusReportTest, ABatchOfSeveralShardsIsOne) {
   }
 }
 
+// Shards are asked for rows that others show without: the home has its own twice then, and counted it once.
+TEST(StatusReportTest, ABatchThatItsHomeShowsTwiceIsOne) {
+  StatusFacts facts = Healthy();
+  BatchGlance home;
+  home.batches = {Batch("june", BatchState::Closed, 1), Batch("june", BatchState::Closed, 1)};
+  home.all = 1;
+  BatchGlance other;
+  other.batches = {Batch("june", std::nullopt, 0)};
+  other.all = 1;
+  EXPECT_TRUE(HasRowOf(home, "june")) << "it need not be asked for";
+  EXPECT_FALSE(HasRowOf(other, "june"));
+  EXPECT_THAT(PlainSomewhere({home, other}), ElementsAre("june"));
+  for (const auto& both : {std::vector{home, other}, std::vector{other, home}}) {
+    ChooseBatches(both, facts);
+    EXPECT_EQ(BatchNames(facts), "june ");
+    EXPECT_EQ(facts.other_batches, Counted{});
+  }
+  home.all = 0;  // it was made between two statements
+  other.all = 0;
+  ChooseBatches({home, other}, facts);
+  EXPECT_EQ(facts.other_batches, Counted{});
+}
+
 std::size_t Widest(const std::string& text) {
   std::size_t widest = 0;
   for (std::size_t from = 0; from < text.size();) {
@@ -514,6 +537,21 @@ TEST(StatusTest, AShardThatIsAwayIsNotTakenForEmpty) {
   nothing.shards["east"].error = "the server does not answer";
   EXPECT_THAT(StatusText(nothing, 80), Not(HasSubstr("there are no tasks")));
   EXPECT_THAT(StatusText(nothing, 80), Not(HasSubstr("no worker is registered")));
+}
+
+TEST(StatusTest, WhatTheTablesSayOfShardsAndWorkersIsInJsonToo) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].totals[0].failed = 2;
+  facts.workers[0].load_balance = "0-31";
+  facts.shards["west"].error = "the server does not answer";
+  const auto json = StatusJson(facts);
+  EXPECT_EQ(json["shards"][0]["waiting"].dump(), R"({"count":3,"more":false})");
+  EXPECT_EQ(json["shards"][0]["failed"], 2);
+  EXPECT_TRUE(json["shards"][1]["waiting"].is_null()) << "it is not known";
+  EXPECT_TRUE(json["shards"][1]["failed"].is_null());
+  EXPECT_EQ(json["workers"][0]["serves"], "0-31");
+  facts.workers[0].load_balance = "";
+  EXPECT_TRUE(StatusJson(facts)["workers"][0]["serves"].is_null());
 }
 
 TEST(StatusTest, AClusterThatStandsStillCannotRun) {

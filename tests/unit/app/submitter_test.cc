@@ -36,6 +36,12 @@ NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
   return task;
 }
 
+NewTask TaskOf(const std::string& batch, const std::string& key) {
+  NewTask task = AnyTask("{}", key);
+  task.batch = batch;
+  return task;
+}
+
 // The rows of an input, and a store with one table.
 class SubmitterTest : public testing::Test {
  protected:
@@ -45,6 +51,15 @@ class SubmitterTest : public testing::Test {
     return SubmitAtOnce(*transaction, target_, rows_, totals_, calls_);
   }
   std::size_t TasksThere() { return operations_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
+  // From now on what is announced of the batch is noted.
+  void SubmitToBatch(const std::string& name) {
+    target_.batch = name;
+    calls_.announce = [this](std::int64_t rows) {
+      announced_.push_back(rows);
+      return Status();
+    };
+    calls_.announce_within = [this](TaskTransaction&, std::int64_t rows) { return calls_.announce(rows); };
+  }
 
   ManualClock clock_;
   ScratchStore store_{clock_};
@@ -53,6 +68,7 @@ class SubmitterTest : public testing::Test {
   SubmitTarget target_{"tasks", SliceRuns(4, 0, Random(1))};
   SubmitTotals totals_;
   int reports_ = 0;
+  std::vector<std::int64_t> announced_;
   SubmitCalls calls_{.progress = [this](const SubmitTotals&) { ++reports_; }};
 };
 
@@ -166,6 +182,44 @@ TEST_F(SubmitterTest, AKeyThatStandsWithOtherParamsIsToldByItsLine) {
   EXPECT_EQ(totals_.others[0].key, "k");
   EXPECT_EQ(totals_.others[0].holder, "tasks/1");
   EXPECT_EQ(totals_.others[1].line, 4u);
+}
+
+// Its end would wait for what is another's, or come with nothing run.
+TEST_F(SubmitterTest, OfTheRowsOfTwoBatchesThoseOfTheOneThatIsSubmittedToAreAnnounced) {
+  SubmitToBatch("redo");
+  rows_.Add(TaskOf("redo", "a"));
+  rows_.Add(TaskOf("may", "b"));
+  rows_.Add(TaskOf("may", "c"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_THAT(announced_, ElementsAre(1));
+  EXPECT_EQ(totals_.added, 3u);
+  EXPECT_EQ(totals_.added_to_batch, 1u);
+  // Of those that are there already only its own are taken back.
+  rows_.Add(TaskOf("redo", "a"));
+  rows_.Add(TaskOf("may", "b"));
+  rows_.Add(TaskOf("redo", "d"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_THAT(announced_, ElementsAre(1, 2, -1));
+  EXPECT_EQ(totals_.added_to_batch, 2u);
+}
+
+TEST_F(SubmitterTest, RowsOfOtherBatchesAloneAnnounceNothing) {
+  SubmitToBatch("redo");
+  rows_.Add(TaskOf("may", "b"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_THAT(announced_, IsEmpty());
+  EXPECT_EQ(totals_.added, 1u);
+  EXPECT_EQ(totals_.added_to_batch, 0u);
+}
+
+TEST_F(SubmitterTest, AtOnceTheRowsOfTheBatchThatIsSubmittedToAreAnnounced) {
+  SubmitToBatch("redo");
+  rows_.Add(TaskOf("may", "a"));
+  rows_.Add(TaskOf("redo", "b"));
+  rows_.Add(TaskOf("may", "c"));
+  ASSERT_TRUE(AtOnce());
+  EXPECT_THAT(announced_, ElementsAre(1));
+  EXPECT_EQ(totals_.added, 3u);
 }
 
 TEST_F(SubmitterTest, AtOnceAKeyWithOtherParamsKeepsAllOut) {
