@@ -109,9 +109,7 @@ Result<ExitCode> RunAlertsList(const CommonFlags& common) {
   for (const auto& [shard, one] : unsent) {
     for (const std::string& trouble : TroublesOf(one, shard)) PrintNote(trouble);
   }
-  for (const auto& [shard, error] : open.away)
-    PrintError("what shard " + shard + " has said of alerts is not known: " + error.message);
-  return all_told ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
+  return TellAway(open.away, "what shard ", " has said of alerts is not known");
 }
 
 Result<AlertConfig> AlertNamed(const Config& config, const std::string& name) {

@@ -167,12 +167,11 @@ Next AttemptRunner::RunOnce(const Round& round) {
   WorkerContext call(clock_, watch_, attempts, transaction, deadline);
   watch_.Begin(attempts, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
-  const bool is_over = clock_.Now() >= deadline;
-  const auto over = is_over ? std::optional(setup.config.timeout) : std::nullopt;
+  const auto over = clock_.Now() >= deadline ? std::optional(setup.config.timeout) : std::nullopt;
   bool overran = false;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i]));
-    overran = overran || (is_over && IsFailure(outcomes[i].kind) && outcomes[i].error_class == "timeout");
+    overran = overran || (over && IsFailure(outcomes[i].kind) && outcomes[i].error_class == "timeout");
     outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
                                std::move(outcomes[i]), random_.Unit());
   }

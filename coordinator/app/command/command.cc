@@ -62,6 +62,11 @@ nlohmann::ordered_json AwayJson(const std::map<std::string, Error>& away) {
   return json;
 }
 
+ExitCode TellAway(const std::map<std::string, Error>& away, const char* before, const char* after) {
+  for (const auto& [shard, error] : away) PrintError(before + shard + after + ": " + error.message);
+  return away.empty() ? ExitCode::Done : ExitCodeOf(away.begin()->second.code);
+}
+
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
   if (flags.json) return PrintJson(json);
   PrintLine(text);

@@ -119,6 +119,8 @@ Command<Options> AddCommand(CLI::App& parent, Chosen& chosen, const char* name, 
 void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent = {});
 // The `away` of such an object: why which shard can't be read.
 nlohmann::ordered_json AwayJson(const std::map<std::string, Error>& away);
+// A line of errors for each of them: `before`, the shard, `after`, and why; and the exit status of the first.
+ExitCode TellAway(const std::map<std::string, Error>& away, const char* before, const char* after);
 // --json or a text.
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text);
 // --json or a table; where that has no rows, `none`.

@@ -197,9 +197,7 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   } else {
     PrintListing(listing, SystemClock().WallNow());
   }
-  for (const auto& [shard, error] : open.away)
-    PrintError("the tasks of shard " + shard + " are not listed: " + error.message);
-  return open.away.empty() ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
+  return TellAway(open.away, "the tasks of shard ", " are not listed");
 }
 
 // All that are named, as far as they are there.

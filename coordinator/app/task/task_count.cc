@@ -171,9 +171,7 @@ Result<ExitCode> RunTaskCount(const TaskChoice& choice) {
   } else {
     PrintCount(counting, choice.state.empty());
   }
-  for (const auto& [shard, error] : open.away)
-    PrintError("the tasks of shard " + shard + " are not counted: " + error.message);
-  return open.away.empty() ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
+  return TellAway(open.away, "the tasks of shard ", " are not counted");
 }
 
 }  // namespace

@@ -12,6 +12,19 @@ namespace {
 class MysqlLocks : public StoreFaults {
  protected:
   void SetUp() override { tasks_ = direct_->OpenTasks(); }
+  // These ids, of new rows, in two new tables; what is to be settled of them.
+  void ClaimInTwoTables(const std::vector<std::uint64_t>& ids, std::vector<Settlement>& batch) {
+    ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
+    for (const char* table : {"tasks_000", "tasks_001"}) {
+      for (const std::uint64_t id : ids) {
+        sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop'," +
+                  std::to_string(id) + ")");
+      }
+      const auto claimed =
+          tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = ids}).value();
+      for (const Settlement& one : Succeeded(claimed)) batch.push_back(one);
+    }
+  }
   std::unique_ptr<TaskStore> tasks_;
 };
 
@@ -122,14 +135,8 @@ TEST_F(MysqlLocks, ATableThatCanNotBeReadIsLeftOutOfTheDueMap) {
 
 // The table of a pool alone: a claim does not meet it.
 TEST_F(MysqlLocks, ALockedPoolOfATableHoldsUpThatTableAlone) {
-  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
   std::vector<Settlement> batch;
-  for (const char* table : {"tasks_000", "tasks_001"}) {
-    sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop',1),('noop',2)");
-    const auto claimed =
-        tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = {1, 2}}).value();
-    for (const Settlement& one : Succeeded(claimed)) batch.push_back(one);
-  }
+  ASSERT_NO_FATAL_FAILURE(ClaimInTwoTables({1, 2}, batch));
   SqlConnection other(database_.url(), database_.password_file());
   other.Ask("LOCK TABLES tasks_000_done WRITE");
   auto settled = tasks_->Settle("w.1", batch);
@@ -148,14 +155,8 @@ TEST_F(MysqlLocks, ALockedPoolOfATableHoldsUpThatTableAlone) {
 
 // Neither a lock nor wrong data: a pool that is gone, or a trigger on it that can't be run.
 TEST_F(MysqlLocks, APoolThatCanNotBeWrittenHoldsUpItsOwnTableAlone) {
-  ASSERT_TRUE(direct_->OpenSchema()->Apply({.tables = 2, .slices = 4}));
   std::vector<Settlement> batch;
-  for (const char* table : {"tasks_000", "tasks_001"}) {
-    sql_->Ask(std::string("INSERT INTO ") + table + " (handler,slice) VALUES ('noop',1)");
-    const auto claimed =
-        tasks_->Claim({.table = *ParseTableName(table), .incarnation = "w.1", .ids = {1}}).value();
-    for (const Settlement& one : Succeeded(claimed)) batch.push_back(one);
-  }
+  ASSERT_NO_FATAL_FAILURE(ClaimInTwoTables({1}, batch));
   sql_->Ask("RENAME TABLE tasks_000_done TO put_away");
   auto settled = tasks_->Settle("w.1", batch);
   ASSERT_TRUE(settled) << settled.error().message;

@@ -120,6 +120,21 @@ class LiveWorkerTest : public WorkerFixture {
     control_.shards.Set({{"main", main}, {"second", other}});
   }
 
+  static bool HasBad(std::span<const Task> tasks) {
+    return std::any_of(tasks.begin(), tasks.end(), [](auto& task) { return task.biz_key == "bad"; });
+  }
+  // Five tasks and a bad one of the type `batch` are a call that overruns: the bad one alone is charged.
+  void RunBadAmongFive(std::unique_ptr<Worker>& worker) {
+    config_.handlers["batch"].concurrency = 1;
+    config_.handlers["batch"].timeout = milliseconds(20);
+    SubmitMany(*main_, "batch", 5);
+    const auto bad = SubmitTo(*main_, "batch", "bad");
+    worker = Start(false);
+    ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, bad).task.failures == 1; }));
+    EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 5; }));
+    EXPECT_EQ(worker->Totals().retried, 1u);
+  }
+
   static std::size_t CountIn(ScratchStore& store, TaskState state) {
     return static_cast<std::size_t>(
         store.Ask("SELECT count(*) FROM tasks WHERE state=" + std::to_string(static_cast<int>(state))));
@@ -558,19 +573,12 @@ TEST_F(LiveWorkerTest, AWorkerThatIsOneOfSeveralLeavesTypesThatItHasNoPluginForT
 TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) {
   plugins_.batch = 10;
   plugins_.behaviours["batch"] = [this](std::span<const Task> tasks, auto&) {
-    const bool bad =
-        std::any_of(tasks.begin(), tasks.end(), [](auto& task) { return task.biz_key == "bad"; });
+    const bool bad = HasBad(tasks);
     while (bad && !release_) std::this_thread::yield();
     return std::vector<Outcome>(tasks.size());
   };
-  config_.handlers["batch"].concurrency = 1;
-  config_.handlers["batch"].timeout = milliseconds(20);
-  SubmitMany(*main_, "batch", 5);
-  const auto bad = SubmitTo(*main_, "batch", "bad");
-  auto worker = Start(false);
-  ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, bad).task.failures == 1; }));
-  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 5; }));
-  EXPECT_EQ(worker->Totals().retried, 1u);
+  std::unique_ptr<Worker> worker;
+  ASSERT_NO_FATAL_FAILURE(RunBadAmongFive(worker));
   release_ = true;
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().running == 0; }));
 }
@@ -578,19 +586,12 @@ TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) 
 TEST_F(LiveWorkerTest, OfABatchThatComesBackLateOnlyTheOneThatIsLateAloneIsCharged) {
   plugins_.batch = 10;
   plugins_.behaviours["batch"] = [](std::span<const Task> tasks, auto& context) {
-    const bool bad =
-        std::any_of(tasks.begin(), tasks.end(), [](auto& task) { return task.biz_key == "bad"; });
+    const bool bad = HasBad(tasks);
     while (bad && !context.ShouldStop()) std::this_thread::yield();
     return std::vector<Outcome>(tasks.size(), Outcome{.kind = bad ? OutcomeKind::Retry : OutcomeKind::Done});
   };
-  config_.handlers["batch"].concurrency = 1;
-  config_.handlers["batch"].timeout = milliseconds(20);
-  SubmitMany(*main_, "batch", 5);
-  const auto bad = SubmitTo(*main_, "batch", "bad");
-  auto worker = Start(false);
-  ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, bad).task.failures == 1; }));
-  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 5; }));
-  EXPECT_EQ(worker->Totals().retried, 1u);
+  std::unique_ptr<Worker> worker;
+  ASSERT_NO_FATAL_FAILURE(RunBadAmongFive(worker));
 }
 
 TEST_F(LiveWorkerTest, WhatACallThatWasGivenUpSavesIsNotThatOfTheRunAfterIt) {
