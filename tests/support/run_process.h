@@ -18,8 +18,9 @@ struct ProcessResult {
 // `command` is for the shell. It is killed after `limit_seconds`, and then exits with 124 or 137.
 inline ProcessResult RunProcess(const std::string& command, int limit_seconds = 30) {
   ProcessResult result;
-  const std::string limited =
-      "timeout -k 5 " + std::to_string(limit_seconds) + " sh -c '" + command + "' 2>&1";
+  std::string limited = "timeout -k 5 " + std::to_string(limit_seconds) + " sh -c '";
+  for (const char c : command) c == '\'' ? limited += "'\\''" : limited += c;
+  limited += "' 2>&1";
   std::FILE* pipe = popen(limited.c_str(), "r");
   if (pipe == nullptr) return result;
   char buffer[4096];

@@ -106,7 +106,6 @@ def every_kind(s, mail, hook):
     counts = {name: [len(sink.messages(name, state)) for sink in sinks for state in ("firing", "over")] for name in kinds}
     s.check("each kind was told and was over, by mail and webhook alike", counts,
             all(row[0] == row[2] and row[1] == row[3] and 1 <= row[1] <= row[0] <= 3 for row in counts.values()))
-    s.check("mail has no header but its own", "", not any("\nBcc" in m["subject"] for _, m in mail.messages("failed", "firing")))
     store.process.terminate()
     store.process.exit_code(30)
 

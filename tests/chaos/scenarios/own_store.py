@@ -114,9 +114,10 @@ def refused_shards(s, both, processes):
     wait_until("the new leader says what it lacks", told, 20, 0.05)
     again = {worker_id: both.start(worker_id) for worker_id in processes}
     wait_until("the workers are back", lambda: len(both.tree.get_children(f"{ROOT}/workers")) == 2, 20, 0.1)
+    moved = within(lambda: both.assigned() != before, 9)  # a move by choice comes 5 s after who came, and is planned by then
     s.check("a SQLite file in config/shards, and all processes new: nothing is moved or taken away",
             f"{sum(both.assigned().get(name) == worker for name, worker in before.items())} of {len(before)} stay",
-            both.assigned() == before)
+            not moved)
     configure(s, both.shards)
     left = both.work()
     s.check("with the shards named again the work goes on", f"left: {left}", not any(left.values()))

@@ -1,6 +1,6 @@
 """The red button: nothing more is started after 2 s, whatever is restarted or away, until it is taken back; a task type,
 a slice and a shard by themselves."""
-import threading
+import concurrent.futures
 import time
 
 from chaos.cluster import Cluster
@@ -71,12 +71,12 @@ def wait_here(cluster):
 
 def press_with_zookeeper(s, cluster, still):
     """The commands tell the shards, wait 10 s for ZooKeeper, and say that it is to be told later."""
-    command = threading.Thread(target=cluster.command, args=("pause", "cluster"), kwargs={"expect": 1}, daemon=True)
-    command.start()
-    wait_until("the shard is told", lambda: int(s.db.value("SELECT COUNT(*) FROM millrace_pauses")) > 0, 20)
-    time.sleep(IN_FORCE)
-    check_still(s, "paused by a command that looks for ZooKeeper in vain", still)
-    command.join()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        command = pool.submit(cluster.command, "pause", "cluster", expect=1)
+        wait_until("the shard is told", lambda: int(s.db.value("SELECT COUNT(*) FROM millrace_pauses")) > 0, 20)
+        time.sleep(IN_FORCE)
+        check_still(s, "paused by a command that looks for ZooKeeper in vain", still)
+        command.result()
     cluster.command("resume", "cluster", expect=1)
     check_goes_on(s, "resumed by such a command, work goes on")
 

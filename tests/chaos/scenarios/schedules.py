@@ -180,6 +180,8 @@ def run(s):
     time.sleep(1)
     wait_until("the moved one has arrived", lambda: len(a.rows("SELECT 1 FROM millrace_schedules WHERE name='moved'"))
                + len(b.rows("SELECT 1 FROM millrace_schedules WHERE name='moved'")) == 1, 30)
+    so_far = len(firings(a, "moved") + firings(b, "moved"))
+    wait_until("the moved one goes on", lambda: len(firings(a, "moved") + firings(b, "moved")) > so_far, 10 * PERIOD)
     check_each_once(s, "each", [a], PERIOD)
     check_each_once(s, "moved", [a, b], PERIOD)
     s.check("the moved one has fired in both shards", [len(firings(shard, "moved")) for shard in (a, b)],

@@ -182,7 +182,15 @@ TEST_P(StoreContract, EachMeetingOfAReleaseAndTheEndOfAHoldHasOneWinner) {
     more = !after.empty();
   }
   releaser.join();
+  ASSERT_FALSE(more);
   for (const auto id : released) EXPECT_EQ(StateOf(id), TaskState::Waiting) << id;
+  const auto rows = [&](TaskPool pool) {
+    const auto counted =
+        people->Count("tasks", pool, {.handler = "brief"}, 1000, BootClock::now() + hours(1));
+    return counted ? counted->Sum() : 0;
+  };
+  EXPECT_EQ(rows(TaskPool::Hot), released.size());
+  EXPECT_EQ(rows(TaskPool::Done), ids.size() - released.size()) << "no task is in two pools";
 }
 
 TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {

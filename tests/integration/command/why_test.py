@@ -136,7 +136,7 @@ class WhyTest(unittest.TestCase):
             with self.subTest(name):
                 self.s.millrace("cluster", "pause", name, "--reason", "the partner is down")
                 self.addCleanup(self.s.millrace, "cluster", "resume", name, expect=(0, 1))
-                time.sleep(1)
+                time.sleep(2)
                 task = self.submit("noop")
                 self.says(task, "paused", rf'It is paused \({name}\) by \w+@\S+ since .*, "the partner is down": '
                                           rf"nothing of it starts until `millrace cluster resume {name}`")

@@ -3,10 +3,12 @@
 A block of `sh` is run, and what the block of `text` right after it says must be among what it printed, line by line; a
 block of `sql` is run by `scripts/cluster sql`; a block of `cpp` is a file of conf/samples, which a block of `sh` builds.
 All in one shell, so that an `export` holds in the blocks that follow. There are no other blocks but drawings (`text`)."""
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -80,14 +82,20 @@ class TheReadme(unittest.TestCase):
             shutil.rmtree(build / "data", ignore_errors=True)
             home = {"HOME": folder, "XDG_STATE_HOME": f"{folder}/state"}
             kept = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
+            with open(f"{folder}/output", "w") as output:
+                reader = subprocess.Popen(["bash", "-c", script(self.found)], cwd=tree, env={**kept, **home},
+                                          stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
             try:
-                done = subprocess.run(["bash", "-c", script(self.found)], cwd=tree, env={**kept, **home}, text=True,
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      timeout=280, check=False)
+                code = reader.wait(280)
+            except subprocess.TimeoutExpired:
+                code = "it goes on for ever"
             finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(reader.pid, signal.SIGKILL)  # what it has begun and not ended, too
                 subprocess.run([tree / "scripts/cluster", "down"], check=False, stdout=subprocess.DEVNULL)
-        self.assertEqual(0, done.returncode, done.stdout[-4000:])
-        self.assertEqual([], missing(self.found, done.stdout), done.stdout)
+            said = pathlib.Path(f"{folder}/output").read_text()
+        self.assertEqual(0, code, said[-4000:])
+        self.assertEqual([], missing(self.found, said), said)
 
 
 class TheCheck(unittest.TestCase):

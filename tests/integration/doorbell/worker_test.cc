@@ -62,13 +62,13 @@ class DoorbellOnAServer : public WorkerFixture {
 };
 
 TEST_F(DoorbellOnAServer, APlainInsertIsHeardOf) {
-  StartWith(Logging().Bell(), minutes(1));
+  StartWith(Logging().Bell(), minutes(10));
   ASSERT_TRUE(Says("on"));
   for (int i = 0; i < 3; ++i) ExpectRuns(1);
 }
 
 TEST_F(DoorbellOnAServer, ATransactionThatCommitsLateIsHeardOf) {
-  StartWith(Logging().Bell(), minutes(1));
+  StartWith(Logging().Bell(), minutes(10));
   ASSERT_TRUE(Says("on"));
   sql_->Ask("BEGIN");
   sql_->Ask("INSERT INTO tasks (handler) VALUES ('quick')");

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import sqlite3
 import ssl
 import subprocess
@@ -64,6 +65,18 @@ def get(port, path, headers=None, method="GET", context=None):
         connection.close()
 
 
+def ends(process):
+    code = process.terminate()
+    check("SIGTERM ends it in good order", code, code == 0)
+
+
+def refuses(port):
+    try:
+        return "\nmillrace_config_refused 1\n" in get(port, "/metrics")[1]
+    except (OSError, http.client.HTTPException):  # it listens anew
+        return False
+
+
 def pages(folder):
     process, port = folder.start("--http", ":0")
     wait_until("it is ready", lambda: get(port, "/readyz")[0] == 200, 20)
@@ -78,7 +91,7 @@ def pages(folder):
     ended("health is quiet where all is well", ["health", "--http", f":{port}"], 0, "")
     ended("so is health --ready", ["health", "--ready", "--http", f"localhost:{port}"], 0, "")
     ended("an address in use is refused", folder.command("--http", f":{port}"), 4, "another process listens on")
-    process.terminate()
+    ends(process)
     ended("nobody answers", ["health", "--http", f":{port}"], 3, "nobody answers on")
 
 
@@ -96,36 +109,37 @@ def not_ready(folder):
     locked.execute("ROLLBACK")
     locked.close()
     wait_until("it is ready with its store", lambda: get(port, "/readyz")[0] == 200, 30)
-    process.terminate()
+    ends(process)
 
 
 def from_the_file(folder):
     port = free_port()
-    config = folder.write("m.json", json.dumps({"engine": {"http": f":{port}"}}))
+    good = json.dumps({"engine": {"http": f":{port}"}})
+    config = folder.write("m.json", good)
     process, at = folder.start("--config", config)
     check("engine.http says where", at, at == port)
     ended("health asks where the file says", ["health", "--config", config], 0, "")
-    process.terminate()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        folder.write("m.json", good.replace(str(port), str(taken.getsockname()[1])))
+        wait_until("the metrics tell of an address that is taken", lambda: refuses(port), 20)
+    folder.write("m.json", good)
+    ends(process)
     process, at = folder.start("--config", config, "--http", ":0")
     check("the flag goes before the file", at, at != port)
-    process.terminate()
+    ends(process)
 
 
 def refused_file(folder):
     good = json.dumps({"engine": {"batch": 100}})
     config = folder.write("m.json", good)
     process, port = folder.start("--config", config, "--http", ":0")
-
-    def refuses():
-        return "\nmillrace_config_refused 1\n" in get(port, "/metrics")[1]
-
     wait_until("it is ready", lambda: get(port, "/readyz")[0] == 200, 20)
-    check("a file that is in force is not refused", refuses(), not refuses())
+    check("a file that is in force is not refused", refuses(port), not refuses(port))
     folder.write("m.json", good.replace("batch", "bach"))
-    wait_until("the metrics tell of a file that can't be used", refuses, 20)
+    wait_until("the metrics tell of a file that can't be used", lambda: refuses(port), 20)
     folder.write("m.json", good)
-    wait_until("and of its being mended", lambda: not refuses(), 20)
-    process.terminate()
+    wait_until("and of its being mended", lambda: not refuses(port), 20)
+    ends(process)
 
 
 def tokens(folder):
@@ -137,7 +151,7 @@ def tokens(folder):
     check("metrics ask for a token, probes for none", (anybody, viewer, get(port, "/healthz")[0]),
           (anybody, viewer, get(port, "/healthz")[0]) == (401, 200, 200))
     check("tokens in clear are warned of", "pass in clear" in process.output(), "pass in clear" in process.output())
-    process.terminate()
+    ends(process)
     ended("other machines are not answered without tokens", folder.command("--http", "0.0.0.0:0"), 2, "give --tokens FILE")
     ended("tokens that others can read", folder.command("--http", ":0", "--tokens", folder.write("open", line, 0o644)), 2,
           "can be read by others")
@@ -165,7 +179,7 @@ def tls(folder):
     except (ssl.SSLError, OSError) as error:
         said = type(error).__name__
     check("TLS before 1.2 is refused", said, said != "an answer")
-    process.terminate()
+    ends(process)
     key.chmod(0o644)
     ended("a key that others can read", folder.command("--http", ":0", "--tls-cert", certificate, "--tls-key", key), 2,
           "can be read by others")

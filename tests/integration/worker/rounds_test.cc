@@ -38,12 +38,12 @@ class RoundsOnAServer : public WorkerFixture {
   std::shared_ptr<Store> store_;
 };
 
-// A round's claims follow one another; behind its last task there are one and a half seconds.
+// A round's claims follow one another; behind its last task there are three seconds.
 constexpr const char* kRounds =
     "CREATE TEMPORARY TABLE claims AS SELECT id,created_at,claimed_at,SUM(begins) OVER (ORDER BY "
     "claimed_at,id) "
     "AS round FROM (SELECT id,created_at,claimed_at,claimed_at>COALESCE(LAG(claimed_at) OVER (ORDER BY "
-    "claimed_at,id),'2001-01-01')+INTERVAL 1 SECOND AS begins FROM tasks_done) claimed";
+    "claimed_at,id),'2001-01-01')+INTERVAL 2 SECOND AS begins FROM tasks_done) claimed";
 
 void RoundsOnAServer::ExpectRounds(int rounds, const ScanConfig& scan) {
   SubmitMany(*store_, kType, 1000 * rounds - 500);
@@ -70,11 +70,11 @@ void RoundsOnAServer::ExpectRounds(int rounds, const ScanConfig& scan) {
 }
 
 TEST_F(RoundsOnAServer, TenThousandFiveHundredRowsTakeElevenRoundsWhileOthersComeAllTheWhile) {
-  ExpectRounds(11, {.after = milliseconds(1500), .max_rows = 1000, .scope = ScanScope::Created});
+  ExpectRounds(11, {.after = milliseconds(3000), .max_rows = 1000, .scope = ScanScope::Created});
 }
 
 TEST_F(RoundsOnAServer, AndSoWithARangeOfKeys) {
-  ExpectRounds(4, {.after = milliseconds(1500), .max_rows = 1000, .scope = ScanScope::Key});
+  ExpectRounds(4, {.after = milliseconds(3000), .max_rows = 1000, .scope = ScanScope::Key});
 }
 
 }  // namespace

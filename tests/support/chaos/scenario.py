@@ -225,8 +225,10 @@ class Scenario:
         events = 0
         known = [worker for worker, user in self._users.items() if user == worker]
         for server, database in self._recorded:
-            found = transitions.check(server or self.db, database, known if server is None else ())
-            self.check("every transition of every row is legal: one pool, one end an attempt, by its claimer"
+            users = known if server is None else ()  # workers that a config/shards names have one user for all
+            found = transitions.check(server or self.db, database, users)
+            self.check("every transition of every row is legal: one pool, one end an attempt"
+                       + (", by its claimer" if users else "")
                        + (f" ({database})" if database else ""),
                        f"{len(found.faults)} faults in {found.events} transitions of {found.rows} rows"
                        + "".join(f"; {fault}" for fault in found.faults[:5]), not found.faults)
