@@ -3,13 +3,16 @@
 // A map reads the head of every group. While somebody holds an old snapshot of the database (a dump, a
 // forgotten transaction) the index keeps an entry of each task that was settled since, and a map wades
 // through all of them. So where full maps are so dear that they are taken less often than configured, there
-// are maps from a floor on in between: what the last map showed of each group, and a few seconds ago for all
-// others. A row that appears behind the floor (a commit that came late, a task that was held) waits for the
-// next full map: these take a twenty-fifth of the time, and are ten seconds apart at most where they were not
-// dear before.
+// are maps of the groups that are known in between, each from a floor on: what the last map showed of it, or
+// a few seconds ago. A row that appears behind the floor (a commit that came late, a task that was held), or
+// in a group that had none for a minute, waits for the next full map: these take a fiftieth of the time, and
+// are ten seconds apart at most where they were not dear before, thirty in any case.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,11 +46,13 @@ class LookSchedule {
     Micros Least() const { return last < before ? last : before; }
   };
 
+  void Know(BootTime asked, const DueMap& map, bool dear);
   bool FloorHelps() const;
   static Micros Early(Micros interval) { return interval * 9 / 10; }
 
   std::vector<TableSlices> slices_;
   DueFloor floor_;
+  std::map<std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>, BootTime> seen_;  // by group
   Costs full_;
   Costs floored_;
   Micros tried_at_{0};  // what a full map took when a floor was tried last; zero: none was

@@ -28,7 +28,8 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
                           return shared_.unreadable.Rests(of.table, parts_.clock);
                         }) > 0;
   look_ = {};
-  const DueFloor floor = schedule_.Floor(asked, slices);
+  DueFloor floor = schedule_.Floor(asked, slices);
+  if (rounds_.Next() <= asked) floor = {};  // what belongs to a round is settled at its beginning
   auto map = co_await ReadMap(slices, floor);
   ScanView view;
   const Micros cost = parts_.clock.Now() - asked;

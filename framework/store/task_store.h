@@ -53,7 +53,7 @@ struct DueMap {
 
 // From where on a due map is wanted: what stands before it may be passed over. Empty: from the beginning.
 struct DueFloor {
-  WallTime from{};                     // of every group but these
+  WallTime from{};                     // of every group but these; max: no other is asked for
   std::vector<DueGroup> earlier = {};  // each from its `first_run_at` on
   bool Empty() const { return from == WallTime{}; }
 };
@@ -201,7 +201,8 @@ class TaskStore {
   virtual Result<std::vector<Task>> Adopt(const ClaimRequest& request) = 0;
 
   // Sets rows of a claimer that is marked dead or missing waiting again, due at once, and notes each rescue
-  // in millrace_attempts. Nothing happens to rows of live claimers. Returns the ids rescued.
+  // in millrace_attempts. Nothing happens to rows of live claimers, nor to one that the database refuses.
+  // Returns the ids rescued; where an error has left none, that.
   virtual Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) = 0;
 
   // Enters or confirms the keys of claimed tasks (those with a biz_key) in the ledger. `tasks` are of one

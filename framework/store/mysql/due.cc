@@ -163,7 +163,7 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, cons
                                 DueMap& map) {
   std::string sql = first ? kHeadText : kNoHeadText;
   for (const DueScope& scope : part) {
-    sql += " UNION ALL (" + DueText(scope.whole, floor.from) + ")";
+    if (floor.from != WallTime::max()) sql += " UNION ALL (" + DueText(scope.whole, floor.from) + ")";
     for (const DueGroup& group : floor.earlier) {
       if (group.table == scope.whole.table) sql += " UNION ALL (" + DueGroupText(group) + ")";
     }

@@ -124,6 +124,13 @@ TEST_P(StoreContract, AMapFromAFloorOnTellsOfAllThatStandsAboveIt) {
   EXPECT_EQ(map->groups[0].first_run_at, now - hours(3));
   EXPECT_EQ(map->groups[1].handler, "new");
   EXPECT_EQ(map->groups[2].handler, "later");
+  map = tasks().Due(all, {WallTime::max(), {old, ended}});
+  ASSERT_TRUE(map) << map.error().message;
+  EXPECT_NE(map->now, WallTime{});
+  std::erase_if(map->groups,
+                [](const DueGroup& group) { return group.handler != "old"; });  // they may be told
+  ASSERT_EQ(map->groups.size(), 1U);
+  EXPECT_EQ(map->groups[0].first_run_at, now - hours(3));
 }
 
 TEST_P(StoreContract, DueMapLeavesHeldRowsOutAndRunningOnesIn) {

@@ -123,29 +123,46 @@ TEST_F(LookScheduleTest, OtherSlicesAreLookedAtAsAWhole) {
   EXPECT_TRUE(Look());
 }
 
-TEST_F(LookScheduleTest, TheFloorOfAnOldGroupIsItsHead) {
+TEST_F(LookScheduleTest, TheFloorOfAnOldGroupIsItsHeadAndOfAnotherAFewSecondsAgo) {
   full_cost_ = milliseconds(40);
   map_.groups = {Group(1, seconds(60)), Group(2, seconds(1)), Group(3, -seconds(60))};
   LookTwice();
   const DueFloor floor = schedule_.Floor(now_, slices_);
-  EXPECT_EQ(floor.from, kNow - seconds(5));
-  ASSERT_THAT(floor.earlier, SizeIs(1));
-  EXPECT_EQ(floor.earlier[0].slice, 1U);
+  EXPECT_EQ(floor.from, WallTime::max());
+  ASSERT_THAT(floor.earlier, SizeIs(3));
   EXPECT_EQ(floor.earlier[0].first_run_at, kNow - seconds(60));
+  EXPECT_EQ(floor.earlier[1].first_run_at, kNow - seconds(5));
+  EXPECT_EQ(floor.earlier[2].first_run_at, kNow - seconds(5));
 }
 
-TEST_F(LookScheduleTest, OfManyOldGroupsNoneIsBelowTheFloorThatTheyShare) {
+TEST_F(LookScheduleTest, AGroupThatIsEmptyForAMomentIsAskedForStill) {
   full_cost_ = milliseconds(40);
-  for (std::uint32_t slice = 0; slice < 200; ++slice) {
-    map_.groups.push_back(Group(slice, seconds(10 + 7 * slice % 200)));
-  }
+  map_.groups = {Group(1, seconds(60))};
   LookTwice();
-  const DueFloor floor = schedule_.Floor(now_, slices_);
-  EXPECT_THAT(floor.earlier, SizeIs(32));
-  for (const DueGroup& group : map_.groups) {
-    const bool has_its_own = std::any_of(floor.earlier.begin(), floor.earlier.end(),
-                                         [&](const DueGroup& own) { return own.slice == group.slice; });
-    EXPECT_TRUE(has_its_own || group.first_run_at >= floor.from) << group.slice;
+  map_.groups.clear();
+  map_.now = kNow + seconds(30);
+  const BootTime began = now_;
+  Look();
+  DueFloor floor = schedule_.Floor(now_, slices_);
+  ASSERT_THAT(floor.earlier, SizeIs(1));
+  EXPECT_EQ(floor.earlier[0].first_run_at, map_.now - seconds(5));
+  while (now_ < began + seconds(61)) Look();
+  floor = schedule_.Floor(now_, slices_);
+  if (floor.Empty()) {  // a full one is due
+    Look();
+    floor = schedule_.Floor(now_, slices_);
+  }
+  EXPECT_FALSE(floor.Empty());
+  EXPECT_THAT(floor.earlier, SizeIs(0));
+}
+
+TEST_F(LookScheduleTest, OfVeryManyGroupsAllMapsAreFullAndSeldom) {
+  full_cost_ = milliseconds(40);
+  for (std::uint32_t slice = 0; slice < 300; ++slice) map_.groups.push_back(Group(slice, seconds(1)));
+  LookTwice();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(Look());
+    EXPECT_EQ(schedule_.Interval(), seconds(2));
   }
 }
 
