@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
 namespace millrace::engine {
@@ -18,6 +19,7 @@ struct Part {
   double written = 0;
   double in_force = 0;
   bool takes = false;
+  bool out = false;  // it takes, and is to have nothing
   bool wants = false;
   double demand = 0;  // that it could use
   double next = 0;    // to be written
@@ -28,7 +30,7 @@ std::vector<double> FairParts(const std::vector<Part>& parts, double budget, dou
   std::vector<double> fair(parts.size(), 0);
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].takes) open.push_back(i);
+    if (parts[i].takes && !parts[i].out) open.push_back(i);
   }
   if (open.empty()) return fair;
   const std::size_t takers = open.size();
@@ -85,7 +87,8 @@ void Divide(std::vector<Part>& parts, double limit, double least, double unit) {
     if (!part.takes) continue;
     const double more = fair[i] - part.written;
     const double enough = unit > 0 ? unit : part.written * kMatters;
-    needed = needed || (part.written <= 0 && fair[i] > 0) || (part.wants && more > 0 && more >= enough);
+    needed = needed || (part.written <= 0 && fair[i] > 0) || (part.out && part.written > 0) ||
+             (part.wants && more > 0 && more >= enough);
   }
   if (!needed) return;
   // Where more may be in force than there is, what somebody is taken to have still may be another's by now.
@@ -126,50 +129,43 @@ double Readable(double rate) {
 
 double DemandOf(bool wants, double uses) { return wants ? kUnbounded : uses * kHeadroom; }
 
-// To those whose turn it is, once the others have given up theirs.
-void GiveInTurns(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
-                 const std::map<std::string, RateTurns::Taker>& takers, RateTurns& turns, BootTime now,
-                 LimitShares& shares) {
-  const std::set<std::string> chosen = turns.Choose(limit.rate, takers, now);
-  const double each = Readable(limit.rate / static_cast<double>(chosen.size()));
-  double free = limit.rate;
-  for (const auto& [id, holder] : holders) free -= holder.in_force.rate;
-  for (const std::string& id : chosen) {
-    const ShareHolder& holder = holders.at(id);
-    LimitShare& share = shares[id];
-    const double more = std::min(each - holder.in_force.rate, free);
-    const double most = free < -limit.rate * 1e-9 ? 0 : Readable(holder.in_force.rate + more);
-    share.rate = std::min(each, std::max(holder.written.rate, most));
-    if (free > 0) free -= std::max(more, 0.0);
-    const bool anew = holder.in_force.rate <= 0 && chosen.size() == 1;
-    share.saved = anew && share.rate > 0 ? Readable(turns.Saved(limit.rate, now)) : holder.written.saved;
-  }
-}
-
+// Where it is too slow for all, over those whose turn it is.
 void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders, RateTurns& turns,
                 BootTime now, LimitShares& shares) {
-  std::map<std::string, RateTurns::Taker> in_turns;
+  std::map<std::string, RateTurns::Taker> takers;
   for (const auto& [id, holder] : holders) {
-    if (holder.takes) in_turns[id] = {holder.written.rate > 0, holder.use};
+    if (holder.takes) takers[id] = {holder.written.rate > 0, holder.use};
   }
-  if (in_turns.empty()) return;  // whose turn it was stays known
-  if (RateTurns::Slow(limit.rate, in_turns.size()))
-    return GiveInTurns(limit, holders, in_turns, turns, now, shares);
-  turns = {};
+  if (takers.empty()) return;  // whose turn it was stays known
+  const bool slow = RateTurns::Slow(limit.rate, takers.size());
+  std::set<std::string> chosen;
+  if (slow) {
+    chosen = turns.Choose(limit.rate, takers, now);
+  } else {
+    turns = {};
+  }
   std::vector<Part> parts;
-  std::size_t takers = 0;
   for (const auto& [id, holder] : holders) {
     const LimitUse& use = holder.use;
-    parts.push_back({holder.written.rate, holder.in_force.rate, holder.takes, use.wants_rate,
-                     DemandOf(use.wants_rate, use.rate)});
-    takers += holder.takes ? 1 : 0;
+    parts.push_back({.written = holder.written.rate,
+                     .in_force = holder.in_force.rate,
+                     .takes = holder.takes,
+                     .out = slow && !chosen.contains(id),
+                     .wants = use.wants_rate,
+                     .demand = DemandOf(use.wants_rate, use.rate)});
   }
-  Divide(parts, limit.rate, limit.rate * kFloor / static_cast<double>(std::max<std::size_t>(takers, 1)), 0);
+  const auto sharers = static_cast<double>(slow ? chosen.size() : takers.size());
+  Divide(parts, limit.rate, limit.rate * kFloor / sharers, 0);
   auto part = parts.begin();
   for (const auto& [id, holder] : holders) {
     const double rate = part->next == holder.written.rate ? part->next : Readable(part->next);
-    if (holder.takes) shares[id].rate = rate;
     ++part;
+    if (!holder.takes) continue;
+    LimitShare& share = shares[id];
+    share.rate = rate;
+    if (!chosen.contains(id)) continue;
+    const bool anew = holder.in_force.rate <= 0 && chosen.size() == 1;
+    share.saved = anew && rate > 0 ? Readable(turns.Saved(limit.rate, now)) : holder.written.saved;
   }
 }
 
@@ -192,9 +188,11 @@ void DividePlaces(const LimitShare& limit, const std::map<std::string, ShareHold
   std::vector<Part> parts;
   for (const auto& [id, holder] : holders) {
     const LimitUse& use = holder.use;
-    parts.push_back({static_cast<double>(holder.written.concurrency),
-                     static_cast<double>(holder.in_force.concurrency), holder.takes, use.wants_concurrency,
-                     DemandOf(use.wants_concurrency, use.running + 1)});
+    parts.push_back({.written = static_cast<double>(holder.written.concurrency),
+                     .in_force = static_cast<double>(holder.in_force.concurrency),
+                     .takes = holder.takes,
+                     .wants = use.wants_concurrency,
+                     .demand = DemandOf(use.wants_concurrency, use.running + 1)});
   }
   Divide(parts, limit.concurrency, 1, 1);
   auto part = parts.begin();

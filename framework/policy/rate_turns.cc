@@ -34,18 +34,19 @@ std::set<std::string> RateTurns::Choose(double rate, const std::map<std::string,
   const double parts = std::clamp(std::floor(rate), 1.0, static_cast<double>(takers.size()));
   const std::chrono::duration<double> turn(
       std::max(parts / rate, std::chrono::duration<double>(kTurn).count()));
-  std::vector<std::tuple<int, BootTime, std::string>> order;
+  std::vector<std::tuple<int, double, BootTime, std::string>> order;
   for (const auto& [id, taker] : takers) {
     const Turn& own = turns_.at(id);
     const bool over = now - own.since >= turn;
     const bool wants = taker.use.wants_rate;
     const bool uses = wants || now - own.since < kFresh;
     const int rank = taker.has ? (uses ? (over ? 2 : 0) : 3) : (wants ? 1 : 4);
-    order.emplace_back(rank, own.until, id);
+    const double unused = rank == 3 ? -taker.use.rate : 0;  // who uses some of it keeps it longest
+    order.emplace_back(rank, unused, own.until, id);
   }
   std::sort(order.begin(), order.end());
   std::set<std::string> chosen;
-  for (const auto& [rank, until, id] : order) {
+  for (const auto& [rank, unused, until, id] : order) {
     if (chosen.size() < static_cast<std::size_t>(parts)) chosen.insert(id);
   }
   return chosen;

@@ -14,7 +14,8 @@ namespace millrace::engine {
 // Shares of less than a start a second let each worker save one up, so that as many start at once as there
 // are workers; and whoever gets its share anew waits anew. So such a rate has as many holders as it has
 // starts a second, at least one: workers that have something to start, in turns of ten seconds or of one
-// start, whatever is longer. What the only holder has saved of its next start goes on to the one after it.
+// start, whatever is longer. Of those that have it each has what it can use of it. What the only holder has
+// saved of its next start goes on to the one after it.
 // Not thread-safe.
 class RateTurns {
  public:
@@ -25,7 +26,7 @@ class RateTurns {
     LimitUse use = {};
   };
   static bool Slow(double rate, std::size_t takers) { return rate < static_cast<double>(takers); }
-  // Who should have it now, in equal parts.
+  // Between whom it should be divided now.
   std::set<std::string> Choose(double rate, const std::map<std::string, Taker>& takers, BootTime now);
   // What the next to have all of it may begin with, in starts: one, where nobody has had it before. A holder
   // that died within a moment of a start is taken not to have made that.

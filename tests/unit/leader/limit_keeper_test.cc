@@ -548,6 +548,33 @@ TEST_F(LimitKeeperTest, ARateThatBecomesSlowIsNeverMoreThanTheLimit) {
   EXPECT_EQ(std::min({Of("w1").in_force.rate, Of("w2").in_force.rate, Of("w3").in_force.rate}), 0);
 }
 
+TEST_F(LimitKeeperTest, OfASlowRateThatOneWorkerWantsTheIdleHaveNothingToSpeakOf) {
+  limit_ = {.rate = 8};
+  for (int i = 0; i < 10; ++i) Start("w" + std::to_string(i));
+  Settle();
+  Of("w9").wants = true;
+  Settle();
+  EXPECT_GE(Of("w9").in_force.rate, 7.8);
+  int idle = 0;
+  for (const Life& life : lives_) idle += life.id != "w9" && life.in_force.rate > 0;
+  EXPECT_EQ(idle, 7) << "a small part each, to begin with";
+  Of("w9").wants = false;
+  Of("w3").wants = true;
+  Settle();
+  EXPECT_GE(Of("w3").in_force.rate, 7.8);
+}
+
+TEST_F(LimitKeeperTest, WhoUsesASlowRateKeepsItWhenAnotherBeginsToWantIt) {
+  limit_ = {.rate = 3};
+  for (const char* id : {"w1", "w2", "w3", "w4"}) Start(id);
+  Settle();
+  Of("w3").uses = 1;  // of the three that have it
+  Of("w4").wants = true;
+  Settle();
+  EXPECT_NEAR(Of("w3").in_force.rate, 1.25, 0.1);
+  EXPECT_NEAR(Of("w4").in_force.rate, 1.75, 0.1);
+}
+
 TEST_F(LimitKeeperTest, ALimitThatOnlyWorkersKnowIsDividedToo) {
   limited_ = false;
   for (const char* id : {"w1", "w2"}) {
