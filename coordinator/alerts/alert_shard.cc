@@ -118,9 +118,17 @@ Status AlertShard::Observe(const AlertNeeds& needs, const AlertPlace& place, Boo
 }
 
 Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen) {
+  std::vector<TableName> wanted;  // empty: all
+  if (needs.config != nullptr && needs.config->shards.contains(name_))
+    wanted = needs.config->shards.at(name_).tables;
   std::vector<TableSlices> all;
-  for (const TableInfo& info : *tables_) all.push_back({info.table});
-  BOOST_OUTCOME_TRY(map, tasks_->Due(all));
+  for (const TableInfo& info : *tables_) {
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), info.table) != wanted.end())
+      all.push_back({info.table});
+  }
+  BOOST_OUTCOME_TRY(map, tasks_->Due(all, DueFloor{}));
+  unread_ = map.refused;
+  seen.whole_due = seen.whole_due && unread_.empty();
   if (!seen.late) seen.late.emplace();
   if (place.runs && !seen.unrunnable) seen.unrunnable.emplace();
   BOOST_OUTCOME_TRYV(LookAtBreakers(map, seen));
@@ -173,6 +181,9 @@ void AlertShard::NoteHeld(const AlertNeeds& needs, const AlertPlace& place, cons
     } else if (const auto opened = OpenedWithin(needs, group.handler, map.now)) {
       held[key] = *opened;  // whoever looks for the first time has not seen it wait
     }
+  }
+  for (const auto& [key, until] : held_) {
+    if (map.refused.contains(std::get<TableName>(key))) held.emplace(key, until);
   }
   held_ = std::move(held);
 }
@@ -230,9 +241,16 @@ Status AlertShard::LookAtSchedules(const AlertNeeds& needs, Observation& seen) {
 }
 
 Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) {
-  BOOST_OUTCOME_TRY(events, alerts_->Events(floor_));
-  if (!events.empty()) marks_.emplace_back(now, events.back().id);
-  for (ShardEvent& event : events) {
+  BOOST_OUTCOME_TRY(found, alerts_->Events(floor_));
+  if (found.greatest < floor_) {  // the table was emptied, and its numbers begin anew
+    floor_ = 0;
+    known_.clear();
+    marks_.clear();
+    BOOST_OUTCOME_TRY(anew, alerts_->Events(0));
+    found = std::move(anew);
+  }
+  marks_.emplace_back(now, found.greatest);
+  for (ShardEvent& event : found.events) {
     if (!known_.insert(event.id).second) continue;
     const BootTime at = now - event.ago;
     const auto later = std::upper_bound(events_.begin(), events_.end(), at,
@@ -325,9 +343,11 @@ std::vector<std::string> AlertShard::FailedExamples(const std::string& type, std
 Result<bool> AlertShard::Add(std::vector<NewTask> tasks, const AlertPlace& place) {
   if (tasks.empty()) return true;
   if (!tables_) return Fail(ErrorCode::Unavailable, "the shard " + name_ + " has not answered yet");
+  std::vector<TableInfo> readable = *tables_;
+  std::erase_if(readable, [this](const TableInfo& info) { return unread_.contains(info.table); });
   std::optional<TableName> table;
   for (NewTask& task : tasks) {
-    const auto spot = place.spot(name_, task.handler, *tables_);
+    const auto spot = place.spot(name_, task.handler, readable);
     if (!spot || (table && spot->table != *table)) {
       return Fail(ErrorCode::NotFound, "no worker takes tasks of the type " + task.handler +
                                            " in the shard " + name_ +

@@ -82,6 +82,8 @@ class AlertShard {
   void Withdraw(const std::string& alert, std::uint64_t before, bool running);
   // As of the last look.
   const Unsent& unsent() const { return unsent_; }
+  // The tables of which it could not be seen what is due there, and why.
+  const std::map<TableName, std::string>& unread() const { return unread_; }
 
  private:
   Status ReadTables(BootTime now);
@@ -127,6 +129,7 @@ class AlertShard {
   std::set<std::uint64_t> known_;
   std::deque<std::pair<BootTime, std::uint64_t>> marks_;  // the greatest number, at looks since the floor's
   Unsent unsent_;
+  std::map<TableName, std::string> unread_;
 };
 
 // What was said of an alert last in these shards; those that do not answer are left out.

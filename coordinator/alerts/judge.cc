@@ -244,7 +244,8 @@ Micros LookBack(const AlertConfig& alert) {
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen) {
   auto fact = WholeFact(alert, seen);
   if (!fact || fact->holds) return fact;
-  const bool whole = seen.whole || alert.kind == AlertKind::Unowned;
+  const bool by_map = alert.kind == AlertKind::OldestDue || alert.kind == AlertKind::Unrunnable;
+  const bool whole = alert.kind == AlertKind::Unowned || (seen.whole && (seen.whole_due || !by_map));
   const bool unsure = alert.kind == AlertKind::OldestDue &&
                       std::any_of(seen.late_unsure.begin(), seen.late_unsure.end(),
                                   [&](const std::string& type) { return IsAbout(alert, type); });

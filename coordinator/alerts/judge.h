@@ -28,6 +28,7 @@ struct SeenEvent {
 // What was seen at one moment, without tasks of the built-in types. A part that was not looked at is absent.
 struct Observation {
   bool whole = true;                                                // every shard answered
+  bool whole_due = true;                                            // and told what is due in all its tables
   std::optional<std::map<std::string, std::uint64_t>> failed = {};  // in the failed pools, by task type
   std::optional<std::map<std::string, Micros>> late = {};  // how long the oldest waiting task is due, by type
   std::set<std::string> late_unsure = {};  // types with so many running rows that not all was looked at

@@ -110,7 +110,7 @@ Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, B
   looked_ = Micros(0);
   for (const auto& [name, shard] : shards_) {
     const auto silent = silent_.find(name);
-    if (silent != silent_.end() && now < silent->second) {
+    if (silent != silent_.end() && now < silent->second.until) {
       seen.whole = false;
       continue;
     }
@@ -122,7 +122,8 @@ Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, B
       looked_ += ended - begun;
     } else {
       seen.whole = false;
-      silent_[name] = ended + std::clamp<Micros>(kDutyCycle * (ended - begun), kSilence, kLongestSilence);
+      silent_[name] = {ended + std::clamp<Micros>(kDutyCycle * (ended - begun), kSilence, kLongestSilence),
+                       answered.error().message};
     }
   }
   if (seen.events) {
@@ -225,8 +226,13 @@ void AlertWatch::Tell() {
     if (!judged.trouble.empty())
       troubles.push_back("the alert " + name + " can't be sent: " + judged.trouble);
   }
+  for (const auto& [name, silence] : silent_)
+    troubles.push_back("alerts do not see what is wrong in the shard " + name + ": " + silence.why);
   for (const auto& [name, shard] : shards_) {
     for (std::string& trouble : TroublesOf(shard->unsent(), name)) troubles.push_back(std::move(trouble));
+    for (const auto& [table, why] : shard->unread())
+      troubles.push_back("alerts do not see what is due in " + name + "/" + table +
+                         ", and nothing late or without a worker is over until they do: " + why);
   }
   std::vector<std::string> fresh;
   {

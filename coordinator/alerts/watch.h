@@ -52,6 +52,11 @@ class AlertWatch {
     std::optional<WallTime> since = {};  // it holds
     std::string trouble = {};
   };
+  // Of a shard that did not answer.
+  struct Silence {
+    BootTime until{};  // it is not asked again before
+    std::string why = {};
+  };
 
   void Run();
   Micros Round(const Config& config, const AlertPlace& place);
@@ -76,8 +81,8 @@ class AlertWatch {
   std::vector<std::string> troubles_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   std::map<std::string, std::unique_ptr<AlertShard>> shards_;
-  std::map<std::string, BootTime> silent_;  // shards that did not answer: when they are asked again
-  Micros looked_{};                         // what the last look took, at shards that answered
+  std::map<std::string, Silence> silent_;  // by shard
+  Micros looked_{};                        // what the last look took, at shards that answered
   std::map<std::string, Judged> alerts_;
   Thread thread_;
 };

@@ -8,8 +8,7 @@
 namespace millrace::engine::doctor {
 namespace {
 
-// Of a shard with more tables or groups the first are looked at.
-constexpr std::size_t kMostTables = 32;
+// Of a shard with more groups the first are looked at.
 constexpr std::size_t kMostGroups = 64;
 constexpr std::size_t kRowsOfAGroup = 100;
 constexpr Micros kLongestWatch = std::chrono::seconds(10);
@@ -44,11 +43,13 @@ void ShardLook::Begin(const DiagnosisOptions& options) {
   } else if (facts_.store.schema.empty() && facts_.store.missing_rights.empty()) {  // else it is a finding
     Doubt("the task tables, and what waits in them", tables.error());
   }
-  if (facts_.tables.size() > kMostTables)
-    facts_.tables.erase(facts_.tables.begin() + kMostTables, facts_.tables.end());
   incarnations_ = store_.OpenIncarnations();
   tasks_ = store_.OpenTasks();
-  if (auto peers = incarnations_->Peers()) peers_ = std::move(*peers);  // Finish says what ails them
+  if (auto peers = incarnations_->Peers()) {
+    peers_ = std::move(*peers);
+  } else {
+    Doubt("whether workers are alive", peers.error());
+  }
   running_ = LookAtGroups();
 }
 
@@ -72,10 +73,17 @@ ShardLook::Claimers ShardLook::LookAtGroups() {
   std::vector<TableSlices> all;
   for (const TableInfo& info : facts_.tables) all.push_back({.table = info.table});
   if (all.empty()) return running;
-  const auto map = tasks_->Due(all);
+  const auto map = tasks_->Due(all, DueFloor{});
   if (!map) {
     Doubt("orphans, and which task types wait", map.error());
     return running;
+  }
+  for (const auto& [table, why] : map->refused)
+    Doubt("orphans, and which task types wait, in " + table, {ErrorCode::Conflict, why});
+  if (map->groups.size() > kMostGroups) {
+    Doubt("orphans behind the first " + std::to_string(kMostGroups) + " due groups",
+          {ErrorCode::Unknown, "there are " + std::to_string(map->groups.size()) +
+                                   "; whoever owns their slices sets such rows waiting, and its log tells"});
   }
   std::size_t looked = 0;
   for (const DueGroup& group : map->groups) {

@@ -41,7 +41,7 @@ void JudgeServers(const TreeFacts& tree, Findings& findings) {
         {Severity::Note, "zookeeper.single", kTheTree,
          "one server: while it is away workers go on with their last plan, and nobody's slices move",
          "an ensemble of three survives the loss of one"});
-  } else if (tree.servers.size() % 2 == 0) {
+  } else if (!tree.servers.empty() && tree.servers.size() % 2 == 0) {
     findings.push_back({Severity::Note, "zookeeper.even", kTheTree,
                         std::to_string(tree.servers.size()) + " servers survive no more losses than " +
                             std::to_string(tree.servers.size() - 1) + " would",

@@ -167,10 +167,7 @@ MembershipView LeaderTree::Members(const StoredAssignments& assignments) {
   }
   Forget(workers_);
   for (const auto& [id, pages] : assignments) {
-    const bool owns = std::any_of(pages.begin(), pages.end(), [](const StoredPage& page) {
-      return page.document != nullptr && !page.document->slices.empty();
-    });
-    if (owns) view.owners.insert(id);
+    if (OwnsAny(pages)) view.owners.insert(id);
   }
   for (const std::string& incarnation : mirror_.List(kLeaves)) {
     if (const TreeNode* node = mirror_.Node(PathIn(kLeaves, incarnation)))

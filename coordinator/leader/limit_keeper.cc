@@ -32,11 +32,6 @@ std::uint64_t GenerationOf(const std::vector<StoredPage>& pages) {
   return generation;
 }
 
-bool OwnsAny(const std::vector<StoredPage>& pages) {
-  return std::any_of(pages.begin(), pages.end(),
-                     [](const StoredPage& page) { return page.document && !page.document->slices.empty(); });
-}
-
 }  // namespace
 
 LimitShares LimitsToDivide(const LimitShares& known, const std::map<std::string, WorkerDocument>& present) {

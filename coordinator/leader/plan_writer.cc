@@ -337,6 +337,11 @@ class Draft {
 
 }  // namespace
 
+bool OwnsAny(const std::vector<StoredPage>& pages) {
+  return std::any_of(pages.begin(), pages.end(),
+                     [](const StoredPage& page) { return page.document && !page.document->slices.empty(); });
+}
+
 std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages) {
   AssignDocument all;
   HandlersByGroup groups;

@@ -22,6 +22,7 @@ struct StoredPage {
 // By worker; the pages in order, `assign/<id>` first.
 using StoredAssignments = std::map<std::string, std::vector<StoredPage>>;
 
+bool OwnsAny(const std::vector<StoredPage>& pages);
 // All pages together; nullopt: one can't be read.
 std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages);
 

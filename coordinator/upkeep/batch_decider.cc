@@ -110,7 +110,9 @@ BatchLook BatchDecider::LookOnce(bool at_once) {
   std::vector<Candidate> candidates = Closed();
   look.closed = candidates.size();
   (void)ReadSums(candidates);
-  std::erase_if(candidates, [&](Candidate& candidate) { return !IsTime(candidate, at_once); });
+  std::erase_if(candidates, [&](Candidate& candidate) {
+    return !IsTime(candidate, at_once) || !ReadCallbacks(candidate);
+  });
   std::map<BatchPart, std::vector<Candidate*>> walks;
   for (Candidate& candidate : candidates) {
     candidate.open = WitnessStands(candidate);
@@ -261,8 +263,22 @@ bool BatchDecider::IsTime(Candidate& candidate, bool at_once) {
   const bool all = candidate.sums.Ended() >= candidate.record.added;
   candidate.early = !all && now - known.moved < kStandsStillFor;
   const bool looked = !all && now - known.looked < kStandsStillFor;
-  if ((candidate.early || looked) && !at_once) return false;
+  if ((candidate.early || looked || now < known.again) && !at_once) return false;
   known.looked = now;
+  return true;
+}
+
+// False: one can't be read, so there is nothing to look for.
+bool BatchDecider::ReadCallbacks(Candidate& candidate) {
+  const BatchRecord& record = candidate.record;
+  auto success = CallbackTasks(record.on_success, SuccessKey(record.name));
+  auto end = CallbackTasks(record.on_end, EndKey(record.name));
+  if (!success || !end) {
+    Tell(candidate.name, "a callback can't be read: " + (success ? end : success).error().message);
+    return false;
+  }
+  candidate.success = std::move(*success);
+  candidate.end = std::move(*end);
   return true;
 }
 
@@ -319,22 +335,17 @@ bool BatchDecider::Walk(const BatchPart& part, std::vector<Candidate*>& candidat
 
 // True: it has ended by this. An error: it is tried again at once.
 Result<bool> BatchDecider::Decide(const Candidate& candidate) {
-  const BatchRecord& record = candidate.record;
   const auto& [home, name] = candidate.name;
-  const auto success = CallbackTasks(record.on_success, SuccessKey(name));
-  const auto end = CallbackTasks(record.on_end, EndKey(name));
   BatchStore* batches = At(home);
   if (batches == nullptr) return false;
-  if (!success || !end) {
-    Tell(candidate.name, "a callback can't be read: " + (success ? end : success).error().message);
-    return false;
-  }
-  const auto ended = batches->End({name, record.table, candidate.sums, *success, *end});
+  const auto ended =
+      batches->End({name, candidate.record.table, candidate.sums, candidate.success, candidate.end});
   if (!ended) Tell(candidate.name, ended.error().message);
   const bool again =
       !ended && (ended.error().code == ErrorCode::Conflict || ended.error().code == ErrorCode::Unknown);
   if (again) return ended;
   if (!ended) NoteError(home, ended.error());
+  if (!ended && !IsOfTheShard(ended.error())) known_[candidate.name].again = parts_.now() + kStandsStillFor;
   if (!ended || !*ended) return false;
   LogInfo("a batch has ended", {{"shard", home},
                                 {"batch", name},

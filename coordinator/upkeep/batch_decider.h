@@ -56,6 +56,7 @@ class BatchDecider {
     std::optional<BatchSums> sums;
     BootTime moved{};   // the sums, for the last time
     BootTime looked{};  // in the pools, for the last time
+    BootTime again{};   // its home has refused its end: it rests until then
     std::optional<Witness> witness;
     std::string told;  // what was logged last of what holds it up
   };
@@ -65,6 +66,9 @@ class BatchDecider {
     BatchSums sums;
     bool open = false;   // a row of it was found
     bool early = false;  // fewer have ended than were announced: what is announced may be on its way
+    // As ReadCallbacks found them.
+    std::vector<NewTask> success = {};
+    std::vector<NewTask> end = {};
   };
   // What is open in a shard.
   struct Desk {
@@ -84,6 +88,7 @@ class BatchDecider {
   std::vector<Candidate> Closed();
   bool ReadSums(std::vector<Candidate>& candidates);
   bool IsTime(Candidate& candidate, bool at_once);
+  bool ReadCallbacks(Candidate& candidate);
   bool MayEndSoon(const Candidate& candidate);
   bool WitnessStands(Candidate& candidate);
   bool Walk(const BatchPart& part, std::vector<Candidate*>& candidates);

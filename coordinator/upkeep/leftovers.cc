@@ -50,9 +50,14 @@ bool Ownership::Covers(const std::string& shard, const DueGroup& group) const {
 void Leftovers::Look(const std::vector<TableName>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
   for (const TableName& table : tables) all.push_back({table});
-  const auto map = store_->Due(all);
+  const auto map = store_->Due(all, DueFloor{});
   if (!map) return;
   std::set<std::string> unrunnable;
+  if (!map->refused.empty()) {  // such rows may wait there still
+    for (const std::string& type : unrunnable_) {
+      if (!ownership.Runs(type)) unrunnable.insert(type);
+    }
+  }
   for (const DueGroup& group : map->groups) {
     if (group.first_run_at > map->now) continue;
     if (!ownership.Runs(group.handler)) unrunnable.insert(group.handler);

@@ -306,28 +306,51 @@ void ShardUpkeep::KeepReadable(std::optional<bool> readable) {
 }
 
 bool ShardUpkeep::ReadTables(SchemaStore& schema) {
-  const Status read = [&]() -> Status {
-    BOOST_OUTCOME_TRY(tables, schema.Tables());
-    BOOST_OUTCOME_TRYV(schema.ReadBeyond(tables));
-    Keep(std::move(tables));
-    return {};
-  }();
-  KeepReadable(static_cast<bool>(read));
-  if (!read) Note("its tables can't be read, so what is assigned of them stays so: " + read.error().message);
-  return static_cast<bool>(read);
-}
-
-void ShardUpkeep::Keep(std::vector<TableInfo> tables) {
+  auto tables = schema.Tables();
+  KeepReadable(static_cast<bool>(tables));
+  if (!tables) {
+    Note("its tables can't be read, so what is assigned of them stays so: " + tables.error().message);
+    return false;
+  }
   const std::vector<TableName> wanted = Wanted().tables;
   if (!wanted.empty()) {
-    std::erase_if(tables, [&](const TableInfo& info) {
+    std::erase_if(*tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
     });
   }
-  Note(tables.size() < wanted.size() ? "the configuration names tables that its schema does not have" : "");
-  if (tables.empty() && !wanted.empty()) return;  // a slip of the hand: what is assigned stays so
+  const std::string unread = ReadBeyond(schema, *tables);
+  Note(tables->size() < wanted.size() ? "the configuration names tables that its schema does not have"
+                                      : unread);
+  if (tables->empty() && !wanted.empty()) return true;  // a slip of the hand: what is assigned stays so
   MutexLock lock(mutex_);
-  tables_ = std::move(tables);
+  tables_ = std::move(*tables);
+  return true;
+}
+
+// What was known of a table that can't be read now is kept, and the others are read without it. Empty: all
+// were read.
+std::string ShardUpkeep::ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables) {
+  Status read = schema.ReadBeyond(tables);
+  if (read) return "";
+  const std::vector<TableInfo> known = Tables().value_or(std::vector<TableInfo>());
+  std::string trouble;
+  for (TableInfo& info : tables) {
+    std::vector<TableInfo> alone{{info.table, info.slices}};
+    // A server that is away is not asked for each of them.
+    if (read || read.error().code != ErrorCode::Unavailable) read = schema.ReadBeyond(alone);
+    if (read) {
+      info.beyond = std::move(alone.front().beyond);
+      continue;
+    }
+    const auto before = std::find_if(known.begin(), known.end(),
+                                     [&](const TableInfo& one) { return one.table == info.table; });
+    info.beyond = before == known.end() ? std::vector<std::uint32_t>() : before->beyond;
+    std::erase_if(info.beyond, [&](std::uint32_t number) { return number < info.slices; });
+    if (trouble.empty())
+      trouble = "its table " + info.table +
+                " can't be read, so rows beyond its slices stay there: " + read.error().message;
+  }
+  return trouble;
 }
 
 void ShardUpkeep::Note(const std::string& trouble) {

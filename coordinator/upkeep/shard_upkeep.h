@@ -58,7 +58,7 @@ class ShardUpkeep {
   std::optional<std::vector<TableInfo>> Tables() const;
   // The task types with due rows that no worker runs; sorted.
   std::vector<std::string> Unrunnable() const;
-  // Whether its tables could be read the last time; nullopt: not tried since this process stands.
+  // Whether it could be read the last time which tables it has; nullopt: not tried since this process stands.
   std::optional<bool> Readable() const;
   // What keeps its schedules from firing; one sentence each.
   std::vector<std::string> ScheduleTroubles() const;
@@ -81,7 +81,7 @@ class ShardUpkeep {
   void KeepPruneTroubles(std::vector<std::string> troubles);
   void KeepReadable(std::optional<bool> readable);
   bool ReadTables(SchemaStore& schema);
-  void Keep(std::vector<TableInfo> tables);
+  std::string ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables);
   void Note(const std::string& trouble);
   void Forget();
   void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);

@@ -116,6 +116,7 @@ struct ShardConfig {
   std::uint32_t max_transactions =
       0;                     // of handlers at once, in one worker; 0: one for each thread of its lanes
   std::uint32_t slices = 0;  // load-balance numbers a table, where this process makes the schema; 0: 64
+  bool operator==(const ShardConfig&) const = default;
 };
 
 // What an alert is about. framework/config/alert_config.cc has the keys of each kind.

@@ -241,8 +241,10 @@ Result<Tcp::endpoint> EndpointAt(asio::io_context& context, const HttpAddress& a
   const auto found =
       resolver.resolve(address.host, std::to_string(address.port), Tcp::resolver::passive, unknown);
   if (!unknown && !found.empty()) return found.begin()->endpoint();
-  return Fail(ErrorCode::Invalid, "the host of " + ToText(address) + " is not known here: " +
-                                      unknown.message() + "; give an address of this machine");
+  // Name servers that are away may come back.
+  return Fail(unknown == asio::error::host_not_found ? ErrorCode::Invalid : ErrorCode::Unavailable,
+              "the host of " + ToText(address) + " is not known here: " + unknown.message() +
+                  "; give an address of this machine");
 }
 
 // A child process that has the socket, too, keeps the port, or the client waiting, after this process has
@@ -264,6 +266,10 @@ Status ListenAt(Tcp::acceptor& acceptor, const Tcp::endpoint& endpoint, const st
     return Fail(ErrorCode::Conflict,
                 "another process listens on " + text +
                     " already: give another port, or 0 for any that is free, or stop it");
+  }
+  if (failed == boost::system::errc::address_not_available) {
+    return Fail(ErrorCode::Unavailable, "this machine does not have the address of " + text +
+                                            ": give one that it has, or try again once it is there");
   }
   return Fail(ErrorCode::Invalid, "this process can't listen on " + text + ": " + failed.message());
 }

@@ -31,8 +31,9 @@ struct HttpServerOptions {
 // Serves from Start until it goes. Thread-safe.
 class HttpServer {
  public:
-  // Invalid for an address that is none, that this machine does not have, or that is not loopback while there
-  // are no tokens; Conflict where another process listens there; Unavailable: the system gives no thread.
+  // Invalid for an address that is none, or that is not loopback while there are no tokens; Conflict where
+  // another process listens there; Unavailable where that may pass: this machine does not have the address,
+  // no name server says it, or the system gives no thread.
   static Result<std::unique_ptr<HttpServer>> Start(HttpServerOptions options);
   ~HttpServer();  // ends all connections at once
 

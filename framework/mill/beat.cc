@@ -90,6 +90,10 @@ Step<bool> Beat::Register() {
   const BootTime sent = parts_.clock.Now();
   const Status registered = co_await port_.Register(self);
   if (!registered) {
+    if (registered.error().code == ErrorCode::Unknown) {  // it may stand there: BeginAnew ends it first
+      lease_ = std::make_shared<Lease>(self.id, self.lease, sent);
+      lease_->MarkDead();
+    }
     co_return Failed("the worker can't register; it will be tried until it succeeds",
                      registered.error().message);
   }

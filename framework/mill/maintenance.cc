@@ -14,6 +14,7 @@ constexpr Micros kSweepInterval = std::chrono::seconds(2);  // at most, unless s
 // statement may take longer than a turn has, or be held up: the cheaper of the last two turns says when the
 // next may be.
 constexpr int kSweepCostFactor = 10;
+constexpr Micros kBetweenDoubts = std::chrono::seconds(10);
 constexpr Micros kTurn = kAttendInterval / kSweepCostFactor;
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after turns that were held up: orphans wait
 constexpr std::size_t kGroupsATrip = 32;
@@ -132,9 +133,27 @@ void Maintenance::LogRescued() {
 
 Step<> Maintenance::SweepWhatIsDoubted(LifePtr life) {
   const Ids live = parts_.lives.Live();
-  if (!live || !life->TakeDoubt()) co_return;
-  const bool swept = co_await SweepAllSlices(life, live);
-  if (!swept) life->DoubtWhatRuns();
+  if (!live) co_return;
+  const BootTime now = parts_.clock.Now();
+  if (life->TakeDoubt()) {
+    doubted_ = parts_.attempts.in_flight().Tables();
+    doubted_due_ = now;
+  }
+  if (doubted_.empty() || now < doubted_due_) co_return;
+  std::vector<TableSlices> everything;
+  for (const TableName& table : doubted_) everything.push_back({table, true, {}});
+  auto map = co_await port_.Due(everything);
+  const bool all_read = map && map->refused.empty();
+  if (!all_read) doubted_due_ = now + kBetweenDoubts;  // one that is gone is asked for to the process' end
+  if (!map) co_return;
+  std::vector<TableName> unread;
+  for (const auto& [table, why] : map->refused) unread.push_back(table);
+  Sweep all({std::make_shared<const DueMap>(std::move(*map))}, kMaxBatchRows);
+  while (!all.Through()) {
+    const bool swept = co_await SweepPages(all.Next(kGroupsATrip), life, live);
+    if (!swept) co_return;
+  }
+  doubted_ = std::move(unread);
 }
 
 // Whoever locks them is about to end them, or was about to and is dead: its session is, too, before long.
@@ -165,22 +184,6 @@ void Maintenance::KeepLocked(const ScanRequest& page) {
     known->after = std::min(known->after, page.after);
     known->limit = std::max(known->limit, page.limit);
   }
-}
-
-Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
-  std::vector<TableSlices> everything;
-  for (const TableName& table : parts_.attempts.in_flight().Tables()) {
-    everything.push_back({table, true, {}});
-  }
-  if (everything.empty()) co_return true;
-  auto map = co_await port_.Due(everything);
-  if (!map) co_return false;
-  Sweep all({std::make_shared<const DueMap>(std::move(*map))}, kMaxBatchRows);
-  while (!all.Through()) {
-    const bool swept = co_await SweepPages(all.Next(kGroupsATrip), life, live);
-    if (!swept) co_return false;
-  }
-  co_return true;
 }
 
 Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live) {
@@ -226,6 +229,13 @@ Step<bool> Maintenance::SweepRows(const TableName& table, const std::vector<Scan
     const RescueRequest request{table, claim.first, claim.second, std::move(ids)};
     const auto rescued = co_await port_.Rescue(request);
     all = all && rescued && rescued->size() == request.ids.size();
+    if (!rescued && rescued.error().code == ErrorCode::Invalid && refused_.insert(table).second) {
+      LogError("tasks of a dead worker can't be set waiting: mend the rows, or what refuses them",
+               {{"table", table.text()},
+                {"tasks", request.ids.size()},
+                {"first", request.ids.front()},
+                {"error", rescued.error().message}});
+    }
     if (!rescued || rescued->empty()) continue;
     rescued_[claim.first] += rescued->size();
     parts_.counters.rescued.Add(rescued->size());

@@ -42,6 +42,7 @@ class TendPort : public StrandPort {
                                                         const std::vector<TaskKey>& running) = 0;
   virtual Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
                                                            const std::vector<TaskProgress>& progress) = 0;
+  // Those that can't be read are left out: DueMap::refused.
   virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) = 0;
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
@@ -101,8 +102,6 @@ class Maintenance {
   Step<> SweepWhatIsDoubted(LifePtr life);
   Step<> SweepWhatWasLocked(LifePtr life);
   void KeepLocked(const ScanRequest& page);
-  // False: it could not.
-  Step<bool> SweepAllSlices(LifePtr life, Ids live);
   // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
   // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
   struct Adoption {
@@ -119,8 +118,11 @@ class Maintenance {
 
   // The strand's own.
   Sweeps sweeps_;
+  std::vector<TableName> doubted_;  // tables that are to be looked at for SweepWhatIsDoubted
+  BootTime doubted_due_{};
   std::vector<ScanRequest> locked_;             // pages of which not all could be rescued, one of a group
   std::map<std::string, std::size_t> rescued_;  // in this turn, by claimer
+  std::set<TableName> refused_;                 // with rows that the database does not let be set waiting
   std::vector<Adoption> adoptions_;             // to be tried again
 
   std::atomic<bool> stopping_{false};

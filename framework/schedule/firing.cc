@@ -109,6 +109,9 @@ FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& 
   } else if (delay != nullptr && !row.next) {
     // An end that lies ahead was told by a clock that has since been set back.
     row.next = std::max(row.anchor, std::min(last_task.ended.value_or(now), now) + delay->delay);
+  } else if (delay != nullptr && last_task.ended && *last_task.ended <= now) {
+    // Of a task that was run by hand, and has ended since the last look.
+    row.next = std::max(*row.next, *last_task.ended + delay->delay);
   }
   // A row is there before it fires, so that of two who make it one fires.
   if (state && row.next && *row.next <= now && !row.paused) FireDue(rule, last_task.in_work, now, row, step);

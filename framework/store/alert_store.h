@@ -37,6 +37,11 @@ struct ShardEvent {
   Micros ago{};         // by the database's clock
 };
 
+struct ShardEvents {
+  std::vector<ShardEvent> events;  // oldest first
+  std::uint64_t greatest = 0;      // the audit's last id, of whatever row
+};
+
 // One thread at a time; errors as in framework/store/store.h.
 class AlertStore {
  public:
@@ -45,8 +50,8 @@ class AlertStore {
   // The entries of a task type whose key begins with `prefix`, the greatest keys first; at most `limit`.
   virtual Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
                                                std::size_t limit) = 0;
-  // The events above `after` among the newest 10,000 rows of the audit, oldest first.
-  virtual Result<std::vector<ShardEvent>> Events(std::uint64_t after) = 0;
+  // The events above `after` among the newest 10,000 rows of the audit.
+  virtual Result<ShardEvents> Events(std::uint64_t after) = 0;
   // Enters one.
   virtual Status Note(std::string_view kind, const std::string& actor, const std::string& subject,
                       const std::string& type) = 0;

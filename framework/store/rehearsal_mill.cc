@@ -99,10 +99,11 @@ Status RehearsalWalk::Keys() {
                                 "',id) WHERE id BETWEEN 1 AND 12 OR id IN (200,300)"));
   BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2, 3, 4, 5, 6, 7, 8})));
   BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2})));
-  // An entry whose task is in no pool is void.
+  // An entry whose task is in no pool is void, and so is one of a table that is not there.
   BOOST_OUTCOME_TRYV(stage_.run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id) VALUES ('b','" +
-                                KeyOf(9) + "','" + Text() + "',999999)"));
-  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({9})));
+                                KeyOf(9) + "','" + Text() + "',999999),('b','" + KeyOf(11) + "','" + Text() +
+                                "_gone',1)"));
+  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({9, 11})));
   return {};
 }
 

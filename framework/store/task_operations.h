@@ -55,6 +55,7 @@ struct TaskFilter {
   std::optional<WallTime> until;       // the same, before then
   std::optional<WallTime> due_before;  // due, or once due, before then
   bool newest_first = false;           // of what has ended; see TaskPage
+  bool without_finished = false;       // leaves the finished pool out
   bool operator==(const TaskFilter&) const = default;
 };
 
@@ -175,9 +176,10 @@ class TaskOperations {
   // Of at most kMaxBatchRows tasks; those without a rescue are left out.
   virtual Result<RescueCounts> Rescues(const TableName& table, std::span<const std::uint64_t> ids) = 0;
   // Who has the key: the task that the ledger names, and where that holds no more (its time has passed, or it
-  // is lost) the first row of the table that waits with it. NotFound: nobody. Empty handler: any.
-  virtual Result<TaskKey> Find(const TableName& table, const std::string& handler,
-                               const std::string& key) = 0;
+  // is lost) the first row of the table that waits with it. NotFound: nobody. Empty handler: any; Invalid,
+  // with two of the tasks, where those of several have it. `by_ledger`: no waiting row is looked at.
+  virtual Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key,
+                               bool by_ledger = false) = 0;
   virtual Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                                 std::size_t limit) = 0;
   // How many of one pool match, by looks of bounded length until there are `limit` of them, the pool ends, or

@@ -205,7 +205,7 @@ class BlockingTend final : public Blocking<TendPort> {
     return Ask([&] { return store_->SaveProgress(incarnation, progress); });
   }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
-    return Ask(tend_, [&] { return store_->Due(tables); });
+    return Ask(tend_, [&] { return store_->Due(tables, DueFloor{}); });
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {

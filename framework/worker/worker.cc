@@ -46,6 +46,7 @@ class Worker::Body {
     stop_now_.store(true);
     Stop();
   }
+  bool Ending() const { return ending_.load(); }
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
@@ -107,6 +108,7 @@ class Worker::Body {
   std::atomic<bool> left_{false};  // threads that could not be joined
   std::atomic<bool> stop_{false};
   std::atomic<bool> stop_now_{false};
+  std::atomic<bool> ending_{false};
   Signal tick_;
   Pulse pulse_;  // of the watch thread
   mutable Mutex mutex_;
@@ -127,6 +129,7 @@ Worker::~Worker() {
 Status Worker::Start() { return body_->Start(); }
 void Worker::Stop() { body_->Stop(); }
 void Worker::StopNow() { body_->StopNow(); }
+bool Worker::Ending() const { return body_->Ending(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
 WorkerStatus Worker::Status() const { return body_->Status(); }
@@ -285,6 +288,7 @@ void Worker::Body::SendBackUnwanted(bool changed) {
 void Worker::Body::BeginStop(WorkerEnd end) {
   end_ = end;
   phase_ = Phase::Draining;
+  ending_.store(true);
   stops_ = {parts_.clock.Now(), engine_->Get().stop_timeout};
   recorder_->NoteStopping();
   if (end != WorkerEnd::Idle)

@@ -80,6 +80,8 @@ class Worker {
   void Stop();
   // Gives back now what has not finished. Returns at once.
   void StopNow();
+  // It has begun to end, as it was asked to or by itself, and claims nothing more.
+  bool Ending() const;
   // Blocks until it has ended, at most `limit`; nullopt: it still runs.
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;

@@ -2,7 +2,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,26 +9,13 @@
 
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/coordination/zookeeper/inspect.h"
+#include "framework/files/descriptor.h"
 
 namespace millrace::engine {
 namespace {
 
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 // False: the time is over.
-bool Await(const Socket& socket, short what, BootTime deadline) {
+bool Await(const Descriptor& socket, short what, BootTime deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - BootClock::now()).count();
   pollfd waiting{socket.get(), what, 0};
   return left > 0 && ::poll(&waiting, 1, static_cast<int>(left)) == 1;
@@ -46,7 +32,7 @@ std::string Exchange(const std::string& host, const std::string& port, BootTime 
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    const Socket socket(
+    const Descriptor socket(
         ::socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol));
     if (socket.get() < 0) continue;
     if (::connect(socket.get(), at->ai_addr, at->ai_addrlen) != 0 && errno != EINPROGRESS) {

@@ -52,9 +52,8 @@ class Preparation {
       : options_(options),
         settings_(settings),
         limit_(limit),
-        deadline_(BootClock::now() + limit),
-        session_(
-            {settings.address.hosts, settings.address.chroot, settings.digest, options.session_timeout}) {}
+        session_({settings.address.hosts, settings.address.chroot, settings.digest, options.session_timeout}),
+        deadline_(BootClock::now() + (BootClock::now() - begun_) + limit) {}
 
   Status MakeAll() {
     BOOST_OUTCOME_TRYV(FindChroot());
@@ -344,8 +343,9 @@ class Preparation {
   const std::string base_ = "/millrace/" + options_.cluster;
   const Settings& settings_;
   const Micros limit_;
-  const BootTime deadline_;
+  const BootTime begun_ = BootClock::now();
   ZookeeperSession session_;
+  const BootTime deadline_;  // names that were looked up for the session are looked up again to connect
 };
 
 }  // namespace

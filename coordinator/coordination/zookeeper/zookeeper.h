@@ -24,8 +24,9 @@ Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& optio
 
 // Makes `<chroot>/millrace/<cluster>` and its fixed nodes where they are missing. To be called before the
 // first session: it finds out what is wrong and says what to do. Unavailable: no server was reached within
-// `limit`; Invalid: an option is wrong, the chroot is missing, the digest may not use these nodes, or it
-// protects nothing, since the nodes were made without one: then ProtectZookeeper comes first.
+// `limit`, look-ups of host names not counted; Invalid: an option is wrong, the chroot is missing, the digest
+// may not use these nodes, or it protects nothing, since the nodes were made without one: then
+// ProtectZookeeper comes first.
 Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit);
 
 // For whoever only looks. The first cluster of all is made, so that its status can be asked for before its

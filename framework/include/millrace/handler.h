@@ -20,12 +20,13 @@
 //
 // Cancellation. Context::ShouldStop (Stop from other threads) becomes true when the time limit of the call is
 // over, when its task is cancelled (of several: all of them), when the worker that was asked to end has
-// little of its `stop_timeout` left, and when others have declared the worker dead in the task's shard. It
-// never becomes false again. Nothing is interrupted: Run is to look at it between its steps, to wait by
-// WaitFor instead of sleeping, and then to return soon. What it returns counts still: Done commits, and the
-// task has succeeded (but of a worker that was declared dead nothing commits any more). A Retry is read by
-// the reason for the stop: over the time limit it is a failed attempt; of a cancelled task, its end; of a
-// worker that ends, the task goes back uncounted.
+// little of its `stop_timeout` left, when others have declared the worker dead in the task's shard, and when
+// its permit (of a `limit.concurrency`) is withdrawn. It never becomes false again. Nothing is interrupted:
+// Run is to look at it between its steps, to wait by WaitFor instead of sleeping, and then to return soon.
+// What it returns counts still: Done commits, and the task has succeeded (but of a worker that was declared
+// dead nothing commits any more, and without its permit a task that has sent SQL goes back uncounted, rolled
+// back). A Retry is read by the reason for the stop: over the time limit it is a failed attempt; of a
+// cancelled task, its end; of a worker that ends, the task goes back uncounted.
 //
 // After the time limit. A handler that has not returned a tenth of the limit later (1 to 10 s) is given up.
 // The attempt counts as failed, with the class `timeout`; of several tasks in the call none does, and each
@@ -98,8 +99,9 @@ class HandlerBase {
   // When a task is due again after an attempt that failed by a Retry without a time of its own, or by an
   // exception: after this delay (spread by the configuration's `retry.jitter`), or, for nullopt, never. It
   // only answers: it may be asked more than once for one attempt, and from several threads, as Run is. It is
-  // not asked where the configuration names `retry.delays`, at the last of `max_failures`, and for failures
-  // that are not the handler's word: a time limit that it ignored, a commit that failed, a worker's death.
+  // not asked where the configuration names `retry.delays` or has an entry of `retry.classes` for the class,
+  // at the last of `max_failures`, and for failures that are not the handler's word: a time limit that it
+  // ignored, a commit that failed, a worker's death.
   virtual std::optional<Duration> NextRetry(const FailedAttempt& failed) { return failed.ladder_delay; }
 };
 

@@ -96,8 +96,8 @@ enum { MILLRACE_LOG_INFO = 0, MILLRACE_LOG_WARNING = 1, MILLRACE_LOG_ERROR = 2 }
  * returns MILLRACE_ERROR, and lives until the next call into the host. */
 typedef struct millrace_host {
   uint32_t struct_size;
-  /* 1: stop soon (the time limit, a cancel, or a shutdown); may also be called from the handler's own
-   * threads. */
+  /* 1: stop soon (the time limit, a cancel, a shutdown, a permit or a life that is lost); may also be called
+   * from the handler's own threads. */
   int32_t (*should_stop)(const millrace_call* call);
   int64_t (*time_left_us)(const millrace_call* call);
   void (*log)(millrace_call* call, int32_t level, millrace_text message);
@@ -166,7 +166,8 @@ typedef struct millrace_handler {
   const millrace_defaults* defaults; /* of static lifetime */
   /* Asked when an attempt has failed by what the handler said or threw, without a time of its own:
    * MILLRACE_RETRY and *delay_us, MILLRACE_FAIL, or any other number: by the ladder. May be called like run,
-   * and more than once for one attempt. Where the configuration has a ladder, that counts instead. */
+   * and more than once for one attempt. Where the configuration has a ladder, or one for the class of the
+   * failure, that counts instead. */
   int32_t (*next_retry)(void* instance, const millrace_task* task, const millrace_failure* failure,
                         int64_t* delay_us);
 } millrace_handler;

@@ -24,7 +24,6 @@ constexpr unsigned kSilenceSeconds =
 constexpr const char* kHeartbeatNanoseconds = "300000000";
 constexpr unsigned long kLongestPacket = 64UL << 20;
 constexpr int kNoSuchStatement = 1064;
-constexpr int kLacksRight = 1227;
 constexpr int kNotReplica = 1220;
 constexpr int kServerLost = 2013;
 
@@ -224,7 +223,7 @@ class BinlogFeed final : public ChangeFeed {
   Error Wrong(Purpose purpose = Purpose::Read) const {
     const int code = static_cast<int>(mysql_errno(connection_.get()));
     const std::string message = mysql_error(connection_.get());
-    if (code == kLacksRight || code == kNotReplica) {
+    if (code == kNoPrivilege || code == kNotReplica) {
       return {ErrorCode::Denied,
               where_ + ": " + endpoint_.url.user +
                   " may not follow the binary log: GRANT it REPLICATION SLAVE and REPLICATION "

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "framework/store/mysql/session.h"
+#include "framework/store/sql/text.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -42,13 +42,6 @@ bool ChangesOnly(std::string_view sql) {
   if (text.find("RETURNING") != std::string::npos) return false;
   return text.starts_with("INSERT") || text.starts_with("UPDATE") || text.starts_with("DELETE") ||
          text.starts_with("REPLACE");
-}
-
-// The connector writes doubles with six digits after the point: here they come back as they were.
-std::string Shortest(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
 }
 
 SqlKind KindOf(int type) {
@@ -100,8 +93,8 @@ bool Collect(::sql::ResultSet& from, SqlResult& to) {
     for (unsigned i = 1; i <= count; ++i) {
       if (from.isNull(i)) {
         row.emplace_back(std::nullopt);
-      } else if (kinds[i - 1] == SqlKind::Real) {
-        row.emplace_back(Shortest(static_cast<double>(from.getDouble(i))));
+      } else if (kinds[i - 1] == SqlKind::Real) {  // the connector would write six digits after the point
+        row.emplace_back(sql::Shortest(static_cast<double>(from.getDouble(i))));
       } else {
         row.emplace_back(from.getString(i).asStdString());
       }

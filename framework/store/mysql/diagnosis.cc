@@ -13,9 +13,6 @@
 namespace millrace::engine::mysql {
 namespace {
 
-constexpr int kTableDenied = 1142;
-constexpr int kColumnDenied = 1143;
-constexpr int kNoPrivilege = 1227;
 // Of a shard with more task tables the first are looked at.
 constexpr std::size_t kMostTables = 32;
 
@@ -175,7 +172,7 @@ void MysqlDiagnosis::ProbeRights(StoreFacts& facts, const std::string& table, co
           {table, "it does not exist", "run millrace schema apply, which makes what is missing"});
       return;
     }
-    if (code == kTableDenied || code == kColumnDenied) {
+    if (LacksRight(code)) {
       facts.missing_rights.push_back({probe.right, table});
     } else {
       facts.unknown.push_back(
@@ -203,7 +200,7 @@ void MysqlDiagnosis::Explain(StoreFacts& facts, const TableInfo& info) {
     const Status planned = session_.Query(kExplainInRows + text, [](const Row&) {});
     const int code = session_.last_code();
     // Tables and rights that are missing were found before.
-    if (planned || code == kNoSuchTable || code == kTableDenied || code == kColumnDenied) continue;
+    if (planned || code == kNoSuchTable || LacksRight(code)) continue;
     facts.schema.push_back(
         {std::string("the statement of the ") + what + " on " + std::string(table.text()),
          "the server refuses it: " + planned.error().message,

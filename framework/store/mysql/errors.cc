@@ -28,7 +28,7 @@ constexpr int kRefusesWrites[] = {1047, 1290, 1792, 1836};
 // (1412). The statement had no effect.
 constexpr int kRefusesForNow[] = {1053, 1077, 1317, 1028, 1021, 1114, 1206, 1412, 1637, 1969, 3024, 3100};
 // The server does not know this user, or does not let it do this: nothing that a row could be blamed for.
-constexpr int kDenied[] = {1044, 1045, 1049, 1130, 1142, 1143};
+constexpr int kDenied[] = {1044, 1045, 1049, 1130, 1142, 1143, 1698, 1862, 3118, 4151};
 constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1451,
                          1452, 1644, 1690, 3140, 3141, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
 
@@ -47,6 +47,12 @@ constexpr Remedy kRemedies[] = {
     {1130, "the server takes no connections from this host: GRANT the user for this host"},
     {1142, "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
     {1143, "the user lacks a right on a column: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
+    {1698,
+     "the account takes no password, as one of the unix socket does: give it one by ALTER USER, or name "
+     "another user in the store URL"},
+    {1862, "the account's password has expired: give it a new one by ALTER USER, and the password file, too"},
+    {3118, "the account is locked: unlock it by ALTER USER and ACCOUNT UNLOCK"},
+    {4151, "the account is locked: unlock it by ALTER USER and ACCOUNT UNLOCK"},
     {1146,
      "a table is missing: if it is one of Millrace's, run `millrace schema apply`, or `millrace schema "
      "upgrade` where the schema is older than this program"},

@@ -24,6 +24,7 @@ struct NativeError {
 
 inline constexpr int kDuplicateEntry = 1062;
 inline constexpr int kNoSuchTable = 1146;
+inline constexpr int kNoPrivilege = 1227;  // one of the whole server's
 inline constexpr int kNoSuchSavepoint = 1305;
 
 // 1205, 1213 and their like: the statement had no effect because of somebody else's locks or changes.

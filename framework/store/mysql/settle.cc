@@ -226,12 +226,13 @@ Result<SettleStep> RunSettle(Session& session, const sql::Claimer& claimer, cons
     if (!moved) return SettleStep::Refused;
   }
   BOOST_OUTCOME_TRYV(sql::EndKeys(session, batch));
-  // The counters come last: sessions of one worker may share their rows.
-  const std::string owner = sql::CounterOwner(claimer.name, session.number());
-  for (const std::string& text : {AttemptsText(claimer.name, batch), CountersText(owner, batch)}) {
-    if (text.empty()) continue;
-    BOOST_OUTCOME_TRYV(session.Write(text));
+  if (const std::string attempts = AttemptsText(claimer.name, batch); !attempts.empty()) {
+    BOOST_OUTCOME_TRYV(session.Write(attempts));
   }
+  // The counters come last: sessions of one worker may share their rows.
+  sql::CounterSums sums;
+  for (const Settlement* one : batch) sums.Add(*one);
+  BOOST_OUTCOME_TRYV(sums.Write(session, sql::CounterOwner(claimer.name, session.number())));
   return SettleStep::Done;
 }
 

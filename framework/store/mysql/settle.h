@@ -48,6 +48,5 @@ std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const st
 std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids);
 // Empty where nothing of the kind is to be written.
 std::string AttemptsText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
-std::string CountersText(const std::string& owner, const std::vector<const Settlement*>& batch);
 
 }  // namespace millrace::engine::mysql

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/sql_text.h"
-#include "framework/store/sql/counters.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -122,25 +123,6 @@ std::string AttemptsText(const std::string& incarnation, const std::vector<const
   return "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
          "VALUES " +
          rows + " ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)";
-}
-
-std::string CountersText(const std::string& owner, const std::vector<const Settlement*>& batch) {
-  sql::CounterSums sums;
-  for (const Settlement* one : batch) sums.Add(*one);
-  std::string rows;
-  for (const auto& [group, sum] : sums.groups()) {
-    const auto& [table, handler, of] = group;
-    rows += (rows.empty() ? "(" : ",(") + Quote(table) + "," + Quote(handler) + "," + Quote(of) + "," +
-            Quote(owner) + "," + std::to_string(sum.succeeded) + "," + std::to_string(sum.cancelled) + "," +
-            std::to_string(sum.failed) + "," + std::to_string(sum.attempts_failed) + ")";
-  }
-  if (rows.empty()) return rows;
-  return "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
-         "attempts_failed) VALUES " +
-         rows +
-         " ON DUPLICATE KEY UPDATE succeeded=succeeded+VALUES(succeeded), "
-         "cancelled=cancelled+VALUES(cancelled), "
-         "failed=failed+VALUES(failed), attempts_failed=attempts_failed+VALUES(attempts_failed)";
 }
 
 }  // namespace millrace::engine::mysql

@@ -33,10 +33,12 @@ Status Do(Session& session, const std::string& sql) {
   return {};
 }
 
-// DDL on a table that others may have open.
-Status Alter(Session& session, const std::string& sql, const UpgradeCalls& calls) {
+// DDL on a table that others may have open; `before` goes before each try.
+Status Alter(Session& session, const std::string& sql, const UpgradeCalls& calls,
+             const std::function<Status()>& before = nullptr) {
   for (int tries = 1;; ++tries) {
-    Status done = Do(session, sql);
+    Status done = before ? before() : Status();
+    if (done) done = Do(session, sql);
     if (done || done.error().code != ErrorCode::Conflict) return done;
     if (tries == kTries) {
       return Fail(ErrorCode::Conflict, done.error().message +
@@ -179,7 +181,9 @@ class TableUpgrade {
                "SELECT 1" + Of("COLUMNS", name_) + " AND COLUMN_NAME='claimed_by' AND DATA_TYPE<>'bigint'");
   }
   Status Replace();
+  Status LeaveIds();
   Status MoveRows();
+  Status CheckArrived(std::uint64_t arrived, std::uint64_t last);
 
   Session& session_;
   const TableInfo& info_;
@@ -194,6 +198,16 @@ Status TableUpgrade::CheckOurs() {
   if (!replace_) return {};
   BOOST_OUTCOME_TRY(old, IsOld());
   if (!old) return {};
+  BOOST_OUTCOME_TRY(next, Any(session_, "SELECT 1" + Of("TABLES", next_)));
+  if (next) {  // one that an earlier run has left is empty
+    BOOST_OUTCOME_TRY(filled, Any(session_, "SELECT 1 FROM " + next_ + " LIMIT 1"));
+    if (filled) {
+      return Fail(ErrorCode::Conflict,
+                  session_.where() + ": the table " + next_ +
+                      " has rows that are not Millrace's, and its name is needed for the new " + name_ +
+                      ": rename it, then run `millrace schema upgrade` again");
+    }
+  }
   std::string ours = "'urgency'";
   for (const Moved& moved : MovedColumns()) ours += "," + Quote(moved.column);
   const std::string quoted = Quote(name_);
@@ -220,6 +234,12 @@ Status TableUpgrade::CheckOurs() {
 Status TableUpgrade::Replace() {
   BOOST_OUTCOME_TRYV(Do(session_, "DROP TABLE IF EXISTS " + next_));
   BOOST_OUTCOME_TRYV(Do(session_, SuccessorTable(next_, info_.table, info_.slices)));
+  return Alter(session_, "RENAME TABLE " + name_ + " TO " + before_ + ", " + next_ + " TO " + name_, calls_,
+               [this] { return LeaveIds(); });
+}
+
+// Behind those that the old table has given by now.
+Status TableUpgrade::LeaveIds() {
   std::string text;
   BOOST_OUTCOME_TRYV(
       session_.Query("SHOW CREATE TABLE " + name_, [&](const Row& row) { text = row.Text(2); }));
@@ -227,9 +247,24 @@ Status TableUpgrade::Replace() {
   const std::size_t at = text.rfind(kNext);
   const std::uint64_t next_id =
       at == std::string::npos ? 1 : std::strtoull(text.c_str() + at + kNext.size(), nullptr, 10);
-  BOOST_OUTCOME_TRYV(Do(session_, "ALTER TABLE " + next_ + " AUTO_INCREMENT=" +
-                                      std::to_string(std::max<std::uint64_t>(next_id, 1) + kIdsLeftFree)));
-  return Alter(session_, "RENAME TABLE " + name_ + " TO " + before_ + ", " + next_ + " TO " + name_, calls_);
+  return Do(session_, "ALTER TABLE " + next_ + " AUTO_INCREMENT=" +
+                          std::to_string(std::max<std::uint64_t>(next_id, 1) + kIdsLeftFree));
+}
+
+// Producers may have got more ids than were left free: then the highest is a row of their own.
+Status TableUpgrade::CheckArrived(std::uint64_t arrived, std::uint64_t last) {
+  if (arrived == 0) return {};
+  const std::string id = std::to_string(arrived);
+  BOOST_OUTCOME_TRY(moved,
+                    Any(session_, "SELECT 1 FROM " + name_ + " n JOIN " + before_ +
+                                      " b ON b.id=n.id AND b.created_at=n.created_at WHERE n.id=" + id));
+  if (moved) return {};
+  return Fail(ErrorCode::Conflict,
+              session_.where() + ": the row " + id + " of the table " + name_ +
+                  " is a new one among the ids of " + before_ +
+                  ", so that nobody can tell which rows have moved: give the new rows of " + name_ +
+                  " ids above " + std::to_string(last) +
+                  ", then run `millrace schema upgrade` again, which goes on where it was");
 }
 
 // In the order of their ids, so that the highest that has arrived says where to go on. Those of the new table
@@ -244,6 +279,7 @@ Status TableUpgrade::MoveRows() {
   BOOST_OUTCOME_TRY(last, Number(session_, "SELECT COALESCE(MAX(id),0) FROM " + before_));
   BOOST_OUTCOME_TRY(arrived, Number(session_, "SELECT COALESCE(MAX(id),0) FROM " + name_ +
                                                   " WHERE id<=" + std::to_string(last)));
+  BOOST_OUTCOME_TRYV(CheckArrived(arrived, last));
   UpgradeStep step{.table = info_.table};
   BOOST_OUTCOME_TRYV(session_.Query(
       kExplainInRows + ("SELECT id FROM " + before_) + " FORCE INDEX (PRIMARY) WHERE id>" +
@@ -278,7 +314,11 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade(const UpgradeCalls& calls) {
   Session session(patient, kLongestStatement);
   BOOST_OUTCOME_TRY(schema, ReadSchema(session));
   BOOST_OUTCOME_TRYV(CheckNotLater(schema, session));
-  if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
+  if (schema.state.version == kSchemaVersion && schema.behind.empty()) {
+    // Only its last statement may be missing.
+    BOOST_OUTCOME_TRY(by, Number(session, "SELECT readable_by FROM millrace_schema WHERE task_table=''"));
+    if (by == kReadableBy) return kSchemaVersion;
+  }
   std::optional<sql::BeatsSeen> still;
   if (schema.Breaking()) {
     BOOST_OUTCOME_TRY(beats, CheckStill(session, calls));

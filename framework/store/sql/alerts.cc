@@ -23,7 +23,7 @@ class SqlAlertStore final : public AlertStore {
 
   Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
                                        std::size_t limit) override;
-  Result<std::vector<ShardEvent>> Events(std::uint64_t after) override;
+  Result<ShardEvents> Events(std::uint64_t after) override;
   Status Note(std::string_view kind, const std::string& actor, const std::string& subject,
               const std::string& type) override {
     return NoteEvents(db_, kind, actor, {{subject, type}});
@@ -54,18 +54,20 @@ Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& handler, 
 }
 
 // All that are among those rows, since alerts count each kind by itself.
-Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
-  BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kRowsLookedAt));
-  std::vector<ShardEvent> events;
+Result<ShardEvents> SqlAlertStore::Events(std::uint64_t after) {
+  ShardEvents found;
+  BOOST_OUTCOME_TRY(greatest, AuditFloor(db_, 0));
+  found.greatest = greatest;
+  const std::uint64_t floor = greatest - std::min(greatest, kRowsLookedAt);
   BOOST_OUTCOME_TRYV(db_.Query(
       "SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND "
       "action IN (?,?,?,?,?) ORDER BY id",
       {std::max(after, floor), kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed},
       [&](const Row& row) {
-        events.push_back(
+        found.events.push_back(
             {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
       }));
-  return events;
+  return found;
 }
 
 // What people take out of a pool may have been counted where the row of its sums is gone.

@@ -38,12 +38,11 @@ class CounterSums {
     return last_->second;
   }
   void Add(const Settlement& settlement);
-  using Groups = std::map<std::tuple<TableName, std::string, std::string>, CounterDelta>;
-  const Groups& groups() const { return sums_; }
   // `incarnation` is empty for what people change.
   Status Write(Connection& db, const std::string& incarnation) const;
 
  private:
+  using Groups = std::map<std::tuple<TableName, std::string, std::string>, CounterDelta>;
   Groups sums_;
   Groups::value_type* last_ = nullptr;
 };

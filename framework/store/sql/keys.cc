@@ -40,12 +40,23 @@ Status DropPresent(Connection& db, const TableName& table, std::vector<std::uint
   return {};
 }
 
-// Of these tasks, those that are in none of their table's pools.
+// Of these tasks, those that are in none of their table's pools. A server shows an account only the tables on
+// which it has some right: of one that the schema names and that is not shown nobody can tell.
 Result<std::set<TaskKey>> Absent(Connection& db, const std::vector<TaskKey>& tasks) {
   std::set<TaskKey> absent(tasks.begin(), tasks.end());
   std::set<TableName> tables;
   for (const TaskKey& key : tasks) tables.insert(key.table);
+  std::set<TableName> unseen = tables;
   BOOST_OUTCOME_TRYV(KeepKnown(db, tables));
+  for (const TableName& table : tables) unseen.erase(table);
+  if (!unseen.empty()) {
+    const std::vector<Value> names(unseen.begin(), unseen.end());
+    BOOST_OUTCOME_TRYV(db.Query(
+        "SELECT task_table FROM millrace_schema WHERE task_table IN (" + Repeat("?", names.size()) + ")",
+        Connection::Values(names), [&](const Row& row) {
+          std::erase_if(absent, [&](const TaskKey& key) { return key.table == row.Text(1); });
+        }));
+  }
   for (const TableName& table : tables) {
     std::vector<std::uint64_t> ids;
     for (const TaskKey& key : tasks) {
@@ -111,7 +122,7 @@ Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& ent
   return voided;
 }
 
-Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key) {
+Result<KeyHolders> FindHolders(Connection& db, const std::string& handler, const std::string& key) {
   std::vector<LedgerKey> keys;
   if (handler.empty()) {
     BOOST_OUTCOME_TRYV(db.Query(
@@ -122,15 +133,17 @@ Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const s
   }
   BOOST_OUTCOME_TRY(entries, ReadEntries(db, keys, ""));
   BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
-  KeyHolder former;
+  KeyHolders holders;
   for (const LedgerKey& one : keys) {
     const auto entry = entries.find(one);
     if (entry == entries.end() || !entry->second.task) continue;
-    if (std::find(voided.begin(), voided.end(), one) == voided.end())
-      return KeyHolder{entry->second.task, true};
-    if (!former.task && entry->second.expired) former.task = entry->second.task;
+    if (std::find(voided.begin(), voided.end(), one) == voided.end()) {
+      holders.tasks.push_back(*entry->second.task);
+    } else if (!holders.former && entry->second.expired) {
+      holders.former = entry->second.task;
+    }
   }
-  return former;
+  return holders;
 }
 
 Status RemoveVoid(Connection& db, LedgerEntries& entries) {

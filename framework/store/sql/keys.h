@@ -46,13 +46,13 @@ Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& ent
 Status RemoveVoid(Connection& db, LedgerEntries& entries);
 
 // Who has a key by the ledger.
-struct KeyHolder {
-  std::optional<TaskKey> task;
-  bool holds = false;  // false: it did, until its time had passed, and whoever waits with the key may have it
+struct KeyHolders {
+  std::vector<TaskKey> tasks;  // of each handler one at most, the one that was entered last first
+  // It did, until its time had passed, and whoever waits with the key may have it.
+  std::optional<TaskKey> former;
 };
-// Of several handlers the one that was entered last; without a handler all are asked. A task that a lossy
-// failover took holds nothing.
-Result<KeyHolder> FindHolder(Connection& db, const std::string& handler, const std::string& key);
+// Without a handler all are asked, kMaxBatchRows at most. A task that a lossy failover took holds nothing.
+Result<KeyHolders> FindHolders(Connection& db, const std::string& handler, const std::string& key);
 
 struct KeyEntry {
   std::string handler;

@@ -80,6 +80,7 @@ Result<Place> ParsePlace(const std::string& text) {
 
 bool MayHold(std::size_t pool, const TaskFilter& filter) {
   if (!filter.error_class.empty() && pool != 1) return false;
+  if (filter.without_finished && pool == 2) return false;
   if (!filter.state) return true;
   const TaskState state = *filter.state;
   if (state == TaskState::Failed) return pool == 1;
@@ -148,6 +149,33 @@ Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::ui
   BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE " + rows + " LIMIT 1 OFFSET ?",
                               {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
   return end;
+}
+
+// Of each handler, or the one that is named, the first row that waits with the key. Of rows that nobody has
+// entered yet no index knows the key: they are looked through, a part at a time.
+Result<std::vector<TaskKey>> FirstWaiting(Connection& db, const TableName& table, const std::string& handler,
+                                          const std::string& key) {
+  std::map<std::string, TaskKey> first;
+  const std::string by_handler = handler.empty() ? "" : " AND handler=?";
+  std::uint64_t end = 0;
+  do {
+    const std::uint64_t from = std::exchange(end, 0);
+    BOOST_OUTCOME_TRY(look, EndOfLook(db, std::string(table.text()), from));
+    end = look;
+    std::vector<Value> values{key};
+    if (!handler.empty()) values.emplace_back(handler);
+    values.emplace_back(from);
+    if (end > 0) values.emplace_back(end);
+    BOOST_OUTCOME_TRYV(db.Query("SELECT id,handler FROM " + table + "$primary WHERE biz_key=?" + by_handler +
+                                    " AND id>?" + (end > 0 ? " AND id<=?" : "") + " ORDER BY id LIMIT " +
+                                    std::to_string(kLook),
+                                Connection::Values(values), [&](const Row& row) {
+                                  first.try_emplace(row.Text(2), TaskKey{table, row.Number(1)});
+                                }));
+  } while ((first.empty() || handler.empty()) && end > 0);
+  std::vector<TaskKey> found;
+  for (const auto& [its, task] : first) found.push_back(task);
+  return found;
 }
 
 // What a look at one pool has found: `next` is set where the page ends here.
@@ -292,31 +320,20 @@ Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {
 }
 
 Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::string& handler,
-                                        const std::string& key) {
-  BOOST_OUTCOME_TRY(ledger, FindHolder(db_, handler, key));
-  if (ledger.holds) return *ledger.task;
-  std::optional<TaskKey> found;
-  const std::string by_handler = handler.empty() ? "" : " AND handler=?";
-  std::vector<Value> values{key};
-  if (!handler.empty()) values.emplace_back(handler);
-  // Of rows that nobody has entered yet no index knows the key: they are looked through, a part at a time.
-  std::uint64_t end = 0;
-  do {
-    const std::uint64_t from = std::exchange(end, 0);
-    BOOST_OUTCOME_TRY(look, EndOfLook(db_, std::string(table.text()), from));
-    end = look;
-    values.erase(values.begin() + (handler.empty() ? 1 : 2), values.end());
-    values.emplace_back(from);
-    if (end > 0) values.emplace_back(end);
-    BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE biz_key=?" + by_handler +
-                                     " AND id>?" + (end > 0 ? " AND id<=?" : "") + " ORDER BY id LIMIT 1",
-                                 Connection::Values(values), [&](const Row& row) {
-                                   found = TaskKey{table, row.Number(1)};
-                                 }));
-  } while (!found && end > 0);
-  if (!found) found = ledger.task;
-  if (found) return *found;
-  return Fail(ErrorCode::NotFound, db_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
+                                        const std::string& key, bool by_ledger) {
+  BOOST_OUTCOME_TRY(ledger, FindHolders(db_, handler, key));
+  std::vector<TaskKey> found = std::move(ledger.tasks);
+  if (found.empty() && !by_ledger) {
+    BOOST_OUTCOME_TRY(waiting, FirstWaiting(db_, table, handler, key));
+    found = std::move(waiting);
+  }
+  if (found.empty() && ledger.former) return *ledger.former;
+  if (found.size() == 1) return found.front();
+  const std::string quoted = " the key '" + Shorten(key, 190) + "'";
+  if (found.empty()) return Fail(ErrorCode::NotFound, db_.where() + ": no task has" + quoted);
+  return Fail(ErrorCode::Invalid, db_.where() + ": tasks of " + std::to_string(found.size()) +
+                                      " handlers have" + quoted + ", such as " + ToString(found.front()) +
+                                      " and " + ToString(found.back()) + ": say of which handler");
 }
 
 Result<TaskPage> SqlTaskOperations::List(const TableName& table, const TaskFilter& filter,

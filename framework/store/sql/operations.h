@@ -20,7 +20,8 @@ class SqlTaskOperations final : public TaskOperations {
   Result<std::vector<TaskOutcome>> Outcomes(const TableName& table,
                                             std::span<const std::uint64_t> ids) override;
   Result<RescueCounts> Rescues(const TableName& table, std::span<const std::uint64_t> ids) override;
-  Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key) override;
+  Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key,
+                       bool by_ledger) override;
   Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                         std::size_t limit) override;
   Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,

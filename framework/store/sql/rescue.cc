@@ -24,10 +24,40 @@ Status LeaveLocked(Connection& db, KeyEntries& keys, std::vector<std::uint64_t>&
 
 }  // namespace
 
+// Where the database refuses a row, a constraint or a trigger say, the others must not wait for it. Where it
+// refuses many, it is left at that for now: each half is a transaction.
 Result<std::vector<std::uint64_t>> SqlTaskStore::Rescue(const RescueRequest& request) {
+  BOOST_OUTCOME_TRYV(CheckBatch(request.ids.size()));
+  constexpr int kMostRefusals = 16;
+  std::vector<std::uint64_t> all;
+  std::optional<Error> why;
+  int refusals = 0;
+  std::vector<std::vector<std::uint64_t>> parts{request.ids};
+  while (!parts.empty() && refusals < kMostRefusals) {
+    const std::vector<std::uint64_t> ids = std::move(parts.back());
+    parts.pop_back();
+    const auto rescued = RescueTogether({request.table, request.claimed_by, request.attempt, ids});
+    if (rescued) {
+      all.insert(all.end(), rescued->begin(), rescued->end());
+      continue;
+    }
+    why = rescued.error();
+    if (why->code != ErrorCode::Invalid) break;
+    if (ids.size() == 1) {
+      ++refusals;
+      continue;
+    }
+    const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+    parts.emplace_back(middle, ids.end());
+    parts.emplace_back(ids.begin(), middle);
+  }
+  if (all.empty() && why) return Fail(*why);
+  return all;
+}
+
+Result<std::vector<std::uint64_t>> SqlTaskStore::RescueTogether(const RescueRequest& request) {
   std::vector<std::uint64_t> rescued;
   if (request.ids.empty()) return rescued;
-  BOOST_OUTCOME_TRYV(CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());

@@ -41,6 +41,9 @@ class SqlTaskStore : public TaskStore {
   Status NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows);
 
  private:
+  // In one transaction: of what may be rescued all, or an error.
+  Result<std::vector<std::uint64_t>> RescueTogether(const RescueRequest& request);
+
   Claimers& claimers_;
   Connection& db_;
 };

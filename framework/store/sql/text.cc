@@ -41,6 +41,12 @@ std::vector<std::uint64_t> Sorted(std::span<const std::uint64_t> ids) {
   return sorted;
 }
 
+std::string Shortest(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
 std::string Repeat(std::string_view element, std::size_t times) {
   std::string out;
   out.reserve((element.size() + 1) * times);

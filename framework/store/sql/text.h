@@ -15,6 +15,8 @@ namespace millrace::engine::sql {
 // 1,2,3
 std::string List(std::span<const std::uint64_t> ids);
 std::vector<std::uint64_t> Sorted(std::span<const std::uint64_t> ids);
+// With as many digits as it takes to be read back as it was.
+std::string Shortest(double value);
 // `element` so many times, with commas: (?,?),(?,?)
 std::string Repeat(std::string_view element, std::size_t times);
 // Behind `(a,b)`, for so many pairs, each `(?,?)`: IN ((?,?),(?,?)), as each database searches it by an

@@ -162,6 +162,7 @@ SqlKind Rows::Kind(int column) const {
   }
 }
 std::int64_t Rows::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+double Rows::Real(int column) const { return sqlite3_column_double(statement_, column); }
 std::string Rows::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   if (text == nullptr) return {};

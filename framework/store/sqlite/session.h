@@ -60,6 +60,7 @@ class Rows {
   bool IsNull(int column) const;
   SqlKind Kind(int column) const;  // before the value is read as another
   std::int64_t Integer(int column) const;
+  double Real(int column) const;
   std::uint64_t Id(int column) const { return static_cast<std::uint64_t>(Integer(column)); }
   // Numbers beyond are taken for the nearest that fits.
   std::uint32_t Number(int column) const {

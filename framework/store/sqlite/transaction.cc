@@ -30,7 +30,13 @@ Result<SqlResult> ReadAll(Rows rows) {
     result.last_row.clear();
     for (int i = 0; i < rows.Columns(); ++i) result.last_row.push_back(rows.Kind(i));
     for (int i = 0; i < rows.Columns(); ++i) {
-      row.push_back(rows.IsNull(i) ? std::nullopt : std::optional<std::string>(rows.Text(i)));
+      if (rows.IsNull(i)) {
+        row.emplace_back(std::nullopt);
+      } else if (rows.Kind(i) == SqlKind::Real) {  // SQLite would write fifteen digits
+        row.emplace_back(sql::Shortest(rows.Real(i)));
+      } else {
+        row.emplace_back(rows.Text(i));
+      }
     }
   }
   if (rows.error()) return Fail(*rows.error());
@@ -115,7 +121,9 @@ TransactionState SqliteTaskTransaction::state() const {
 }
 
 Error SqliteTaskTransaction::Poison(Error error) {
-  state_ = error.code == ErrorCode::Conflict ? TransactionState::Transient : TransactionState::Poisoned;
+  state_ = TransactionState::Poisoned;
+  if (error.code == ErrorCode::Conflict) state_ = TransactionState::Transient;
+  if (error.code == ErrorCode::Unavailable) state_ = TransactionState::Lost;  // a full disk: nobody's fault
   why_ = error.message;
   // Nothing else is left, and the others wait.
   db_.Rollback();

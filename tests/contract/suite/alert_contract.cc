@@ -9,10 +9,10 @@ using testing::ElementsAre;
 using To = Settlement::To;
 
 std::vector<std::string> KindsAfter(AlertStore& alerts, std::uint64_t after) {
-  const auto events = alerts.Events(after);
-  EXPECT_TRUE(events) << events.error().message;
+  const auto found = alerts.Events(after);
+  EXPECT_TRUE(found) << found.error().message;
   std::vector<std::string> kinds;
-  for (const ShardEvent& event : *events) kinds.push_back(event.kind + " " + event.subject);
+  for (const ShardEvent& event : found->events) kinds.push_back(event.kind + " " + event.subject);
   return kinds;
 }
 
@@ -58,7 +58,7 @@ TEST_P(StoreContract, ACrashIsAnEventOnce) {
   ASSERT_EQ(*incarnations().ChargeCrashes("w.1", crashes), 1U);
   ASSERT_EQ(*incarnations().ChargeCrashes("w.1", crashes), 0U);
   EXPECT_THAT(KindsAfter(*alerts, 0), ElementsAre("crash " + ToString(task.key)));
-  EXPECT_EQ(alerts->Events(0)->front().type, task.handler);
+  EXPECT_EQ(alerts->Events(0)->events.front().type, task.handler);
 }
 
 TEST_P(StoreContract, EventsAreReadFromWhereTheLastLookEndedAndPeoplesActionsAreNone) {
@@ -67,11 +67,13 @@ TEST_P(StoreContract, EventsAreReadFromWhereTheLastLookEndedAndPeoplesActionsAre
   ASSERT_TRUE(operations().SetPause("cluster", "ann", true));
   const auto first = alerts->Events(0);
   ASSERT_TRUE(first);
-  ASSERT_EQ(first->size(), 1U);
-  EXPECT_EQ(first->at(0).actor, "w.1");
-  EXPECT_LT(first->at(0).ago, std::chrono::minutes(1));
+  ASSERT_EQ(first->events.size(), 1U);
+  EXPECT_EQ(first->events[0].actor, "w.1");
+  EXPECT_LT(first->events[0].ago, std::chrono::minutes(1));
+  EXPECT_GT(first->greatest, first->events[0].id) << "that of what ann did";
   ASSERT_TRUE(alerts->Note(kSettleRefused, "w.1", "tasks/2", ""));
-  EXPECT_THAT(KindsAfter(*alerts, first->at(0).id), ElementsAre("settle_refused tasks/2"));
+  EXPECT_THAT(KindsAfter(*alerts, first->events[0].id), ElementsAre("settle_refused tasks/2"));
+  EXPECT_THAT(KindsAfter(*alerts, first->greatest), ElementsAre("settle_refused tasks/2"));
 }
 
 TEST_P(StoreContract, FiringsThatLapsedAreAnEventAndATaskRunNowIsNone) {

@@ -241,6 +241,27 @@ TEST_P(StoreContract, FindTellsTheHolderOfAKeyInWhateverTable) {
   EXPECT_EQ(*found, (TaskKey{"tasks_001", report->ids[0]})) << "a key is the shard's";
 }
 
+// Whoever has it by the ledger, and whoever waits with one that nobody has entered.
+TEST_P(StoreContract, AKeyOfTwoHandlersIsFoundByItsHandlerAlone) {
+  const std::vector<NewTask> entered{{.handler = "a", .biz_key = "k"}, {.handler = "b", .biz_key = "k"}};
+  const auto report = operations().Submit("tasks", entered);
+  ASSERT_TRUE(report) << report.error().message;
+  const auto third = Add({.handler = "a", .biz_key = "plain"});
+  const auto fourth = Add({.handler = "b", .biz_key = "plain"});
+  const std::pair<std::string, std::vector<std::uint64_t>> keys[] = {{"k", report->ids},
+                                                                     {"plain", {third, fourth}}};
+  for (const auto& [key, ids] : keys) {
+    const auto found = operations().Find("tasks", "b", key);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->id, ids[1]);
+    const auto any = operations().Find("tasks", "", key);
+    ASSERT_FALSE(any) << key;
+    EXPECT_EQ(any.error().code, ErrorCode::Invalid);
+    for (const auto id : ids)
+      EXPECT_NE(any.error().message.find(TaskName(id)), std::string::npos) << any.error().message;
+  }
+}
+
 TEST_P(StoreContract, APageOfNoTasksIsRefused) {
   auto page = operations().List("tasks", {}, "", 0);
   ASSERT_FALSE(page);
@@ -268,6 +289,7 @@ TEST_P(StoreContract, ListPagesThroughAllPoolsByEachFilter) {
   EXPECT_EQ(ListAll(*this, {.error_class = "timeout"}), (Ids{failing}));
   EXPECT_EQ(ListAll(*this, {.error_class = "other"}), (Ids{}));
   EXPECT_EQ(ListAll(*this, {.slice = 1}), (Ids{first, last, done}));
+  EXPECT_EQ(ListAll(*this, {.without_finished = true}), (Ids{first, held, last, failing}));
 }
 
 TEST_P(SqlStoreContract, NewestFirstWhatHasEndedComesByTheTimeOfItsEnd) {

@@ -105,6 +105,23 @@ TEST_P(TransactionContract, ValuesOfEveryKindComeBackAsTheyWere) {
   EXPECT_EQ(Execute("UPDATE account SET rate=? WHERE id=1", {1.0}).affected, 0U);
 }
 
+TEST_P(TransactionContract, AFloatingPointNumberComesBackWithAllItsDigits) {
+  Execute("INSERT INTO account (id, rate) VALUES (1, 0.1e0 + 0.2e0)");
+  const SqlResult result = Execute("SELECT rate FROM account");
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0][0], "0.30000000000000004");
+}
+
+TEST_P(TransactionContract, AFullDiskIsNoFailureOfTheTask) {
+  if (GetParam().name != "sqlite") return;
+  Execute("INSERT INTO account (id) VALUES (1)");
+  Execute("PRAGMA max_page_count=1");  // as many as there are
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id, note) VALUES (2, zeroblob(1000000))", {}));
+  EXPECT_EQ(transaction_->state(), TransactionState::Lost);
+  transaction_->Rollback();
+  EXPECT_EQ(Accounts(), "0");
+}
+
 TEST_P(TransactionContract, AffectedCountsTheRowsFoundAlsoWhereNothingChanges) {
   Execute("INSERT INTO account (id, points) VALUES (1, 5)");
   EXPECT_EQ(Execute("UPDATE account SET points=5 WHERE id=1").affected, 1U);
@@ -355,6 +372,43 @@ TEST_P(SqlStoreContract, AnEntryOfATableThatIsNotThereIsVoid) {
   auto report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->added, 1U);
+}
+
+// An account without any right on a table does not see it.
+TEST_P(SqlStoreContract, AnEntryOfATableThatTheSchemaNamesAndNobodySeesHolds) {
+  const auto client = sql().NewClient();
+  Must(
+      client->Run("INSERT INTO millrace_schema (task_table,slices,version,applied_at) SELECT "
+                  "'tasks_999',slices,version,applied_at FROM millrace_schema WHERE task_table='tasks'"));
+  Must(
+      client->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) "
+                  "VALUES ('noop','k','tasks_999',1,'2026-01-01 00:00:00.000000')"));
+  const NewTask keyed{.handler = "noop", .biz_key = "k"};
+  auto report = operations().Submit("tasks", std::span(&keyed, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->duplicates[0], "tasks_999/1");
+  const Task task = ClaimOne(Add({.biz_key = "k"}));
+  auto verdicts = tasks().ConfirmKeys("w.1", std::span(&task, 1));
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  EXPECT_EQ((*verdicts)[0].holder, "tasks_999/1");
+}
+
+TEST_P(SqlStoreContract, ARowThatTheDatabaseRefusesKeepsNoOtherFromBeingRescued) {
+  const auto ids = AddDue(5);
+  ASSERT_EQ(Claim(ids).size(), 5U);
+  const std::string refused = "NEW.state=0 AND NEW.id=" + std::to_string(ids[1]);
+  Must(sql().NewClient()->Run("CREATE TRIGGER no_rescue BEFORE UPDATE ON tasks " +
+                              (GetParam().name == "sqlite"
+                                   ? "WHEN " + refused + " BEGIN SELECT RAISE(ABORT,'not this one'); END"
+                                   : "FOR EACH ROW BEGIN IF " + refused +
+                                         " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT='not this one'; "
+                                         "END IF; END")));
+  ASSERT_TRUE(incarnations().Retire("w.1"));
+  auto rescued = tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = ids});
+  ASSERT_TRUE(rescued) << rescued.error().message;
+  EXPECT_EQ(rescued->size(), 4U);
+  EXPECT_EQ(StateOf(ids[1]), TaskState::Running);
+  EXPECT_EQ(StateOf(ids[4]), TaskState::Waiting);
 }
 
 TEST_P(SqlStoreContract, CheckFindsADroppedIndexAndAMissingTable) {

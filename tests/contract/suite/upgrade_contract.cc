@@ -264,6 +264,61 @@ TEST_P(UpgradeContract, KilledInTheMiddleItIsRunAgain) {
   EXPECT_EQ(Claim({1}).size(), 1U);
 }
 
+// On SQLite it is one transaction, and no producer comes between.
+TEST_P(UpgradeContract, IdsGoOnBehindThoseThatWereGivenWhileSomebodyHadTheTableOpen) {
+  if (!made_->late_commits()) return;
+  Run("BEGIN");
+  Run("INSERT INTO tasks (id,handler,params) VALUES (1,'noop','{}')");
+  UpgradeCalls calls = AtOnce();
+  calls.pause = [&](Micros) {
+    Run("INSERT INTO tasks (id,handler,params) VALUES (500000,'noop','{}')");
+    Run("COMMIT");
+  };
+  calls.step = [&](const UpgradeStep& step) {
+    if (step.copied > 0) return;
+    Run("INSERT INTO tasks (handler,params) VALUES ('noop','{}')");
+    EXPECT_GT(std::stoi(Ask("SELECT MAX(id) FROM tasks")), 500'000);
+  };
+  const auto was = store().OpenSchema()->Upgrade(calls);
+  ASSERT_TRUE(was) << was.error().message;
+  EXPECT_EQ(Ask("SELECT COUNT(*) FROM tasks"), "3");
+}
+
+TEST_P(UpgradeContract, ANewRowAmongTheOldTablesIdsIsNotTakenForOneThatHasMoved) {
+  if (!made_->late_commits()) return;
+  FillMany(25'000);
+  UpgradeCalls calls = AtOnce();
+  calls.step = [&](const UpgradeStep& step) {
+    if (step.copied == 10'000) Run("INSERT INTO tasks (id,handler,params) VALUES (15000,'noop','{}')");
+  };
+  EXPECT_FALSE(store().OpenSchema()->Upgrade(calls));
+  const auto refused = Upgrade();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Conflict);
+  EXPECT_NE(refused.error().message.find("row 15000"), std::string::npos) << refused.error().message;
+  Run("UPDATE tasks SET id=150000 WHERE id=15000");
+  const auto was = Upgrade();
+  ASSERT_TRUE(was) << was.error().message;
+  EXPECT_EQ(Ask("SELECT COUNT(*) FROM tasks"), "25001");
+}
+
+TEST_P(UpgradeContract, CutShortBeforeItsLastStatementItIsRunAgain) {
+  if (!made_->late_commits()) return;
+  ASSERT_TRUE(Upgrade());
+  Run("UPDATE millrace_schema SET readable_by=0 WHERE task_table=''");
+  ASSERT_TRUE(Upgrade());
+  EXPECT_EQ(Ask("SELECT readable_by FROM millrace_schema WHERE task_table=''"), "3");
+}
+
+TEST_P(UpgradeContract, ATableOfSomebodyElsesUnderTheNameOfTheNewOneIsKept) {
+  Run("CREATE TABLE tasks_next (id INTEGER PRIMARY KEY)");
+  Run("INSERT INTO tasks_next (id) VALUES (1)");
+  EXPECT_FALSE(Upgrade());
+  EXPECT_EQ(Ask("SELECT COUNT(*) FROM tasks_next"), "1");
+  Run("DROP TABLE tasks_next");
+  ASSERT_TRUE(Upgrade());
+}
+
 TEST_P(UpgradeContract, WhatSomebodyElseHasPutOnATableIsNamedAndKept) {
   FillEachPool();
   Run("CREATE INDEX mine ON tasks (batch)");

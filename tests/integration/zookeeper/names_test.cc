@@ -51,6 +51,13 @@ TEST_F(NamesTest, AClientThatLooksUpNamesSlowlyIsNotGivenUpBeforeItHasConnected)
   EXPECT_LE(lookups - before, 4) << "the library itself may try again";
 }
 
+TEST_F(NamesTest, WhatNamesTakeIsNotOfTheTimeThatAServerHasToAnswer) {
+  timeout_ = seconds(20);
+  takes = milliseconds(2500);
+  const Status prepared = PrepareZookeeper(Options(ensemble_.servers()), seconds(2));
+  EXPECT_TRUE(prepared) << prepared.error().message;
+}
+
 TEST_F(NamesTest, ANumericAddressInBracketsIsLookedUpWithoutThem) {
   auto session = Open(Options("[::1]:2181," + ensemble_.servers()));
   ASSERT_TRUE(AwaitEvent(*session, Kind::Connected, kSoon));

@@ -312,6 +312,17 @@ TEST_F(AlertShardTest, AnEventThatIsCommittedBehindALaterOneIsNotMissedAndNoneIs
   }
 }
 
+TEST_F(AlertShardTest, WherePeoplesActionsAreAllThatHappensTheyAreReadOnce) {
+  ASSERT_TRUE(store_->OpenOperations()->SetPause("cluster", "ann", true));
+  store_->Run("UPDATE millrace_audit SET id=100 WHERE subject='cluster'");
+  Look();
+  clock_.Advance(minutes(1));
+  Look();
+  ASSERT_TRUE(store_->OpenAlerts()->Note(kHandlerCrashed, "w.1", "tasks/1", "noop"));
+  store_->Run("UPDATE millrace_audit SET id=99 WHERE subject='tasks/1'");
+  EXPECT_TRUE(Look().events->empty()) << "what lies further back than a minute";
+}
+
 TEST_F(AlertShardTest, ABreakerThatAnotherProcessTellsOfIsOpen) {
   EXPECT_FALSE(Look().breakers) << "not known";
   place_.breakers.emplace()["pay"] = "mine";

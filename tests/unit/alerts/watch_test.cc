@@ -126,6 +126,16 @@ TEST_F(AlertWatchTest, WhatCannotBeSentIsTroubleUntilItIs) {
   EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("are tried again, in the shard main")));
 }
 
+TEST_F(AlertWatchTest, AShardThatDoesNotAnswerIsTroubleUntilItDoes) {
+  const auto watch = Make();
+  store_->Run("ALTER TABLE millrace_counters RENAME TO away");
+  Run(*watch, seconds(10));
+  EXPECT_THAT(watch->Troubles(), ElementsAre(HasSubstr("alerts do not see what is wrong in the shard main")));
+  store_->Run("ALTER TABLE away RENAME TO millrace_counters");
+  Run(*watch, seconds(30));
+  EXPECT_THAT(watch->Troubles(), IsEmpty());
+}
+
 TEST_F(AlertWatchTest, WhatNeedNotBeSentAnyMoreIsNoTrouble) {
   FailOne();
   runs_ = false;

@@ -317,5 +317,11 @@ TEST(FindingsTest, AnEnsembleThatMayNotBeAskedIsNotJudged) {
   EXPECT_THAT(Names(seen), ElementsAre("zookeeper.unknown", "zookeeper.unknown", "zookeeper.unknown"));
 }
 
+TEST(FindingsTest, ServersThatAreNotKnownAreNoEvenNumber) {
+  Examination seen = Healthy();
+  seen.tree->servers.clear();
+  EXPECT_THAT(Names(seen), IsEmpty());
+}
+
 }  // namespace
 }  // namespace millrace::engine::doctor

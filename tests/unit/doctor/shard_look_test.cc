@@ -85,6 +85,36 @@ TEST_F(ShardLookTest, RowsThatCannotBeReadAreSaidOnce) {
   EXPECT_EQ(facts.store.unknown[0].what, "orphans in tasks");
 }
 
+TEST_F(ShardLookTest, WhatWaitsInTheLastOfManyTablesIsSeen) {
+  ASSERT_TRUE(store_.OpenSchema()->Apply({.tables = 33}));
+  store_.Run("INSERT INTO tasks_032 (handler,params) VALUES ('noop','{}')");
+  const ShardFacts facts = Look();
+  EXPECT_THAT(facts.handlers, Contains("noop"));
+  EXPECT_THAT(facts.store.unknown, IsEmpty());
+}
+
+TEST_F(ShardLookTest, ThatThereAreMoreGroupsThanItLooksIntoIsSaid) {
+  store_.Run(
+      "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<64) INSERT INTO tasks "
+      "(handler,params,slice,priority) SELECT 'noop','{}',i%64,i/64 FROM n");
+  const ShardFacts facts = Look();
+  EXPECT_THAT(facts.store.unknown, Contains(AllOf(Field(&UnknownFact::what, HasSubstr("first 64 due groups")),
+                                                  Field(&UnknownFact::why, HasSubstr("there are 65")))));
+}
+
+TEST_F(ShardLookTest, LivesThatWereNotSeenTwiceAreInDoubt) {
+  Incarnation life{.id = "w1.a", .worker = "w1", .lease = std::chrono::seconds(10)};
+  ASSERT_TRUE(store_.OpenIncarnations()->Register(life));
+  store_.Run("ALTER TABLE millrace_beats RENAME TO away");
+  ShardLook look(store_, clock_, {.shard = "main"});
+  look.Begin({});
+  store_.Run("ALTER TABLE away RENAME TO millrace_beats");
+  const ShardFacts facts = look.Finish();
+  ASSERT_EQ(facts.lives.size(), 1u);
+  ASSERT_EQ(facts.store.unknown.size(), 1u);
+  EXPECT_EQ(facts.store.unknown[0].what, "whether workers are alive");
+}
+
 TEST_F(ShardLookTest, AWorkerIsWatchedForAsLongAsItTakesToBeat) {
   Incarnation life{.id = "w1.a", .worker = "w1", .lease = std::chrono::seconds(30)};
   ASSERT_TRUE(store_.OpenIncarnations()->Register(life));

@@ -111,6 +111,10 @@ class BeatingShard final : public Driven<BeatPort> {
 
   Reply<Status> Register(const Incarnation& self) override {
     Take();
+    if (std::exchange(loses_reply, false)) {
+      (void)store_->Register(self);
+      return Status(Fail(ErrorCode::Unknown, "the connection was lost"));
+    }
     return away ? Status(Away()) : store_->Register(self);
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
@@ -129,10 +133,11 @@ class BeatingShard final : public Driven<BeatPort> {
   }
 
   bool away = false;
-  bool keeps = false;    // it can't end a life
-  bool revives = false;  // a replica answers that has not heard of any life's end
-  Micros takes{0};       // a registration or a renewal
-  BootTime sent{};       // the last of them
+  bool loses_reply = false;  // of the next registration
+  bool keeps = false;        // it can't end a life
+  bool revives = false;      // a replica answers that has not heard of any life's end
+  Micros takes{0};           // a registration or a renewal
+  BootTime sent{};           // the last of them
 
  private:
   void Take() {
@@ -207,6 +212,15 @@ TEST_F(BeatTest, AShardThatIsAwayIsTriedUntilItTakesTheRegistration) {
   shard_.Go(seconds(2));
   EXPECT_TRUE(lives_.Own());
   EXPECT_EQ(lives_.Trouble(), "");
+}
+
+TEST_F(BeatTest, ARegistrationWhoseReplyWasLostIsEndedBeforeTheNext) {
+  shard_.loses_reply = true;
+  const Step<> strand = beat_.Run();
+  EXPECT_FALSE(lives_.Own());
+  shard_.Go(seconds(2));
+  ASSERT_TRUE(lives_.Own());
+  EXPECT_THAT(Alive(), ElementsAre(lives_.Own()->incarnation()));
 }
 
 TEST_F(BeatTest, ALifeThatWasEndedByOthersIsFollowedByANewOne) {

@@ -31,10 +31,13 @@ class TendedShard final : public Driven<TendPort> {
  public:
   explicit TendedShard(ManualClock& clock) : Driven(clock), clock_(clock) {}
 
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
     ++maps;
+    asked = tables.size();
     clock_.Advance(takes);
-    return Result<DueMap>(GroupsIn(doubted));
+    DueMap map = GroupsIn(doubted);
+    map.refused = refused;
+    return Result<DueMap>(std::move(map));
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
@@ -93,6 +96,8 @@ class TendedShard final : public Driven<TendPort> {
 
   int maps = 0;               // of all slices
   std::uint32_t doubted = 0;  // so many slices are in them
+  std::size_t asked = 0;      // the last of them, for so many tables
+  std::map<TableName, std::string> refused;
   Micros takes{0};
   Micros trip_takes{0};
   std::function<void()> at_trip;
@@ -650,6 +655,23 @@ TEST_F(ManyGroups, WhatIsDoubtedStaysSoWhereNotAllCouldBeRead) {
   EXPECT_EQ(shard_.maps, 2);
   shard_.Go(kLongest);
   EXPECT_EQ(shard_.maps, 2);
+}
+
+TEST_F(MaintenanceTest, ATableThatCanNotBeReadStaysInDoubtAndKeepsNoOtherSo) {
+  attempts_.in_flight().Enter("tasks_001", std::vector<std::uint64_t>{1});
+  shard_.refused.emplace(TableName("tasks_001"), "it is locked");
+  shard_.doubted = 3;
+  shard_.slice = 3;  // of which the scan knows nothing
+  shard_.rows = {Running(1, "w.1", 4)};
+  Doubt();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.adopted, ElementsAre(4U));
+  EXPECT_EQ(shard_.asked, 2U);
+  shard_.Go(seconds(12));
+  EXPECT_EQ(shard_.asked, 1U);
+  shard_.refused.clear();
+  shard_.Go(seconds(25));
+  EXPECT_EQ(shard_.maps, 3);
 }
 
 TEST_F(MaintenanceTest, WhatTheDeadLeftBehindRowsThatWaitIsFoundAtOnceWhereOneWasMarkedDeadAndSoonOtherwise) {

@@ -139,6 +139,15 @@ TEST(FiringTest, ARunByHandPutsAFixedDelayOff) {
   EXPECT_EQ(delay.look_at, At("2026-11-22T18:40:00Z"));
 }
 
+TEST(FiringTest, ARunByHandThatEndsBetweenTwoLooksPutsAFixedDelayOff) {
+  Bench delay(After(10min));
+  delay.LookAt("2026-11-22T18:05:00Z");
+  delay.EndTask();
+  EXPECT_THAT(delay.LookAt("2026-11-22T18:10:00Z"), IsEmpty());
+  EXPECT_EQ(delay.look_at, At("2026-11-22T18:15:00Z"));
+  EXPECT_THAT(delay.LookAt("2026-11-22T18:15:00Z"), ElementsAre("2026-11-22T18:15:00Z"));
+}
+
 TEST(FiringTest, ARunByHandBeforeTheFirstFiringIsNoEnd) {
   Timing timing = After(10min);
   timing.initial_delay = 1h;

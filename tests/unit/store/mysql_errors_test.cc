@@ -38,6 +38,14 @@ TEST(MysqlErrorsTest, ARightThatIsMissingIsDeniedAndNoWrongData) {
   EXPECT_EQ(CodeOf(1406, Purpose::Write), ErrorCode::Invalid) << "a text that is too long";
 }
 
+TEST(MysqlErrorsTest, AnAccountThatIsNotLetInIsDeniedAndToldWhatHelps) {
+  for (const int code : {1698, 1862, 3118, 4151}) {
+    const Error error = Translate({code, ""}, Purpose::Connect, "");
+    EXPECT_EQ(error.code, ErrorCode::Denied) << code;
+    EXPECT_NE(error.message.find("ALTER USER"), std::string::npos) << error.message;
+  }
+}
+
 TEST(MysqlErrorsTest, AServerWithoutAConnectionForThisAccountHasOneLater) {
   for (const int code : {1040, 1203, 1226}) {
     EXPECT_EQ(CodeOf(code, Purpose::Connect), ErrorCode::Unavailable) << code;

@@ -54,7 +54,21 @@ class BatchDeciderTest : public testing::Test {
               batch + "','w',0,0,0,0) ON CONFLICT DO NOTHING; UPDATE millrace_counters SET " + sum + "=" +
               sum + "+" + std::to_string(count) + " WHERE batch='" + batch + "'");
   }
+  // Two pages of others' rows, so that there is a pause between them.
+  static void AddTwoPages(ScratchStore& store) {
+    store.Run(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1500) INSERT INTO tasks "
+        "(handler,params) SELECT 'noop','{}' FROM n");
+  }
   BatchLook Look(bool at_once = false) { return decider_.Look(shards_, at_once); }
+  // Whether a look that ends nothing has walked through them.
+  bool Walks() {
+    bool walked = false;
+    between_steps_ = [&] { walked = true; };
+    EXPECT_EQ(Look().ended, 0U);
+    between_steps_ = [] {};
+    return walked;
+  }
   BatchRecord Record(const std::string& name = "june") {
     return a_->OpenBatches()->Find(name).value().value_or(BatchRecord());
   }
@@ -137,10 +151,7 @@ TEST_F(BatchDeciderTest, WhatATaskAddsBehindAWalkIsSeenByTheCounts) {
   Add(*a_);
   EndAll(*a_);
   Close();
-  // Two pages of others' rows, so that there is a pause between them.
-  b_->Run(
-      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1500) INSERT INTO tasks "
-      "(handler,params) SELECT 'noop','{}' FROM n");
+  AddTwoPages(*b_);
   between_steps_ = [this] {
     a_->Run("UPDATE millrace_counters SET succeeded=succeeded+1 WHERE batch='june'");
     Add(*a_);
@@ -347,6 +358,24 @@ TEST_F(BatchDeciderTest, ACallbackThatIsNestedDeeplyIsAddedAsLongAsThereIsStackF
   EXPECT_EQ(Record().state, BatchState::Ended);
   EXPECT_EQ(Callbacks(), 1);
   EXPECT_EQ(Record("july").state, BatchState::Closed);
+}
+
+TEST_F(BatchDeciderTest, TablesAreNotWalkedForEverForACallbackThatIsRefusedOrCanNotBeRead) {
+  Make("june", 1);
+  Add(*a_);
+  EndAll(*a_);
+  Close();
+  AddTwoPages(*b_);
+  a_->Run("CREATE TRIGGER full BEFORE INSERT ON tasks BEGIN SELECT RAISE(ABORT, 'no room'); END");
+  EXPECT_TRUE(Walks());
+  EXPECT_FALSE(Walks()) << "it rests";
+  clock_.Advance(seconds(30));
+  EXPECT_TRUE(Walks());
+  a_->Run("DROP TRIGGER full; UPDATE millrace_batches SET on_end='[]' WHERE name='june'");
+  clock_.Advance(seconds(30));
+  EXPECT_FALSE(Walks()) << "nothing can come of it";
+  a_->Run("UPDATE millrace_batches SET on_end='' WHERE name='june'");
+  EXPECT_EQ(Look().ended, 1U);
 }
 
 // Through the thread, with real time.

@@ -11,6 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // The upkeep of a shard in memory, which looks at it again and again.
 class ShardUpkeepTest : public testing::Test {
@@ -111,6 +112,16 @@ TEST_F(ShardUpkeepTest, KeepsToTheTablesThatTheConfigurationNames) {
   Configure({.tables = {"misspelt"}});
   WaitForTurns(3);
   EXPECT_THAT(*upkeep_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));  // a slip of the hand
+}
+
+TEST_F(ShardUpkeepTest, ATableThatCannotBeReadKeepsTheOthersFromNothing) {
+  ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 2, .slices = 8}));
+  store_->Run("INSERT INTO tasks (handler,params,slice) VALUES ('job','{}',11); DROP TABLE tasks_000");
+  Start();
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT slice FROM tasks") < 8; }));
+  EXPECT_EQ(upkeep_.Readable(), true);
+  EXPECT_EQ(upkeep_.Tables()->size(), 3U);
+  EXPECT_THAT(upkeep_.Trouble(), HasSubstr("its table tasks_000 can't be read"));
 }
 
 TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) {
