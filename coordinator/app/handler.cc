@@ -166,9 +166,7 @@ Result<Settings> SettingsToRun(const CommonFlags& flags) {
 // The store is optional: a handler without SQL needs none.
 Result<Shards> StoreIfNamed(const Settings& settings) {
   if (settings.store_from == "the default") return Shards{};
-  BOOST_OUTCOME_TRY(shards, OpenShards(settings));
-  BOOST_OUTCOME_TRYV(Prepare(shards, Missing::Refuse));
-  return shards;
+  return OpenShards(settings);
 }
 
 Result<ExitCode> RunHandlerList(const CommonFlags& common) {
@@ -213,6 +211,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   run.commit = options.commit;
   if (!shards.empty()) {
     BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
+    BOOST_OUTCOME_TRYV(Prepare(*shard, Missing::Refuse));
     run.store = shard->store.get();
     run.table = shard->tables.empty() ? kDefaultTable : shard->tables.front().table;
   }

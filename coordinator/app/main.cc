@@ -9,6 +9,7 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/command/command.h"
+#include "coordinator/app/command/stop_signals.h"
 #include "coordinator/app/help/help_tree.h"
 #include "framework/base/log.h"
 #include "framework/base/log_line.h"
@@ -92,6 +93,11 @@ int Carry(const Chosen& chosen) {
   if (code) {
     const ExitCode told = AfterOutput(*code);
     return Numeric(chosen.works ? *code : told);  // how a worker ends tells of its work alone
+  }
+  // Stopped before it had begun.
+  if (chosen.works && code.error().code == ErrorCode::Cancelled && StopSignalsSeen() > 0) {
+    PrintNote(code.error().message);
+    return Numeric(ExitCode::Done);
   }
   PrintError(code.error());
   return Numeric(ExitCodeOf(code.error().code));

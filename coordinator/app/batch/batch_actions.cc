@@ -14,8 +14,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr Micros kBetweenBatchLooks = std::chrono::milliseconds(300);
+constexpr Micros kBetweenBatchLooks = std::chrono::milliseconds(300);  // at least
+constexpr Micros kLongestBetweenLooks = std::chrono::seconds(10);
 constexpr Micros kBetweenRowLooks = std::chrono::seconds(5);  // in the pools, of plain SQL's
+constexpr Micros kLongestRowLook = std::chrono::seconds(2);   // for each table
 
 struct BatchOptions {
   CommonFlags common;
@@ -63,7 +65,8 @@ class BatchWatching {
     const BootTime now = BootClock::now();
     if (rows_looked_ && now - *rows_looked_ < kBetweenRowLooks) return false;
     rows_looked_ = now;
-    BOOST_OUTCOME_TRY(rows, HasOpenRows(open_, batch_));
+    const auto parts = static_cast<std::int64_t>(batch_.record.parts.size());
+    BOOST_OUTCOME_TRY(rows, HasOpenRows(open_, batch_, now + parts * kLongestRowLook));
     if (!rows || *rows) return false;
     BOOST_OUTCOME_TRYV(ReadBatchSums(open_, batch_));  // some may have ended since they were read
     return true;
@@ -91,12 +94,15 @@ Result<ExitCode> RunBatchWatch(const BatchOptions& options) {
   RateMeter meter;
   bool ended = false;
   while (!ended && StopSignalsSeen() == 0) {
+    const BootTime began = BootClock::now();
     BOOST_OUTCOME_TRY(now_ended, watching.Look());
     ended = now_ended;
     const BootTime now = BootClock::now();
     const double rate = meter.Rate(watching.batch().sums.Ended(), now);
     line.Show(ProgressText(ProgressOf(watching.batch(), rate), TerminalWidth()), now);
-    if (!ended) RestUnlessStopped(kBetweenBatchLooks);
+    // Of plain SQL's a look asks the counters of every table: little of the time is spent on it.
+    if (!ended)
+      RestUnlessStopped(std::clamp<Micros>(10 * (now - began), kBetweenBatchLooks, kLongestBetweenLooks));
   }
   line.Clear();
   const BatchView& batch = watching.batch();
@@ -173,7 +179,7 @@ Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name
 Result<ExitCode> RunBatchCancel(const BatchOptions& options) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, ""));
   BOOST_OUTCOME_TRYV(CheckAllThere(open));
-  BOOST_OUTCOME_TRY(batch, FindBatch(open, options.name));
+  BOOST_OUTCOME_TRY(batch, FindBatch(open, options.name, true));  // every row is looked at, in any case
   if (batch.HasEnded()) return Fail(NotToBeClosed(batch).error());
   const std::string left = batch.HasRow() ? Count(batch.Left(), "task", "tasks") + " of " : "all tasks of ";
   BOOST_OUTCOME_TRYV(

@@ -8,6 +8,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/upkeep/task_json.h"
 #include "framework/base/escape.h"
+#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -94,21 +95,20 @@ Status ReadBatchSums(TaskShards& open, BatchView& batch) {
   return {};
 }
 
-Result<std::optional<bool>> HasOpenRows(TaskShards& open, const BatchView& batch) {
+Result<std::optional<bool>> HasOpenRows(TaskShards& open, const BatchView& batch, BootTime deadline) {
   bool unsure = false;
   for (const BatchPart& part : batch.record.parts) {
     if (open.away.contains(part.shard) || !open.shards.contains(part.shard)) continue;
     const TaskFilter filter{.batch = batch.record.name};
     BOOST_OUTCOME_TRY(count,
-                      open.Operations(part.shard)
-                          .Count(part.table, TaskPool::Hot, filter, 1, BootClock::now() + kLookForRows));
+                      open.Operations(part.shard).Count(part.table, TaskPool::Hot, filter, 1, deadline));
     if (count.Sum() > 0) return std::optional(true);
     unsure = unsure || count.more;
   }
   return unsure ? std::optional<bool>() : std::optional(false);
 }
 
-Result<BatchView> FindBatch(TaskShards& open, const std::string& name) {
+Result<BatchView> FindBatch(TaskShards& open, const std::string& name, bool or_unseen) {
   BOOST_OUTCOME_TRY(found, FindBatchRow(open, name));
   if (found) {
     BOOST_OUTCOME_TRYV(ReadBatchSums(open, *found));
@@ -117,14 +117,18 @@ Result<BatchView> FindBatch(TaskShards& open, const std::string& name) {
   BOOST_OUTCOME_TRY(sums, PlainSums(open));
   BatchView plain = PlainBatch(open, name, sums[name]);
   if (plain.sums.Ended() > 0) return plain;
-  BOOST_OUTCOME_TRY(rows, HasOpenRows(open, plain));
-  if (rows.value_or(false)) return plain;
+  BOOST_OUTCOME_TRY(rows, HasOpenRows(open, plain, BootClock::now() + kLookForRows));
+  if (rows.value_or(or_unseen)) return plain;
   std::vector<std::string> known;
   for (const auto& [other, ended] : sums) {
     if (other != name) known.push_back(other);
   }
-  return Fail(ErrorCode::NotFound,
-              "there is no batch '" + Escape(name) + "'" + NearestOf(name, known, "; there are ", 8));
+  const std::string nearest = NearestOf(name, known, "; there are ", 8);
+  if (rows) return Fail(ErrorCode::NotFound, "there is no batch '" + Escape(name) + "'" + nearest);
+  return Fail(ErrorCode::Unavailable,
+              "whether there is a batch '" + Escape(name) + "' can't be told within " +
+                  FormatDuration(kLookForRows) + ": no task of it has ended, and not all that wait were " +
+                  "looked at; millrace task list --batch " + Escape(name) + " looks at all" + nearest);
 }
 
 Result<std::vector<BatchView>> ListBatches(TaskShards& open, std::size_t limit) {

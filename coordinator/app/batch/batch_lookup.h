@@ -38,15 +38,16 @@ std::string QuotedBatch(const std::string& name);
 
 // The row, wherever it stands; nullopt where no shard has it. Unavailable where one that is away might.
 Result<std::optional<BatchView>> FindBatchRow(TaskShards& open, const std::string& name);
-// The same with its counts, and one of plain SQL too; NotFound with the nearest name.
-Result<BatchView> FindBatch(TaskShards& open, const std::string& name);
+// The same with its counts, and one of plain SQL too; NotFound with the nearest name. Unavailable where it
+// can't be told in time whether there are rows of one of plain SQL, unless it is taken for one (`or_unseen`).
+Result<BatchView> FindBatch(TaskShards& open, const std::string& name, bool or_unseen = false);
 // All with a row, and those without that have ended tasks; by name. At most `limit` with a row in each shard.
 Result<std::vector<BatchView>> ListBatches(TaskShards& open, std::size_t limit);
 // The counts as they are now.
 Status ReadBatchSums(TaskShards& open, BatchView& batch);
 // Whether a row of a batch of plain SQL waits, runs or is held: by looks of bounded length; nullopt: they did
-// not reach the end.
-Result<std::optional<bool>> HasOpenRows(TaskShards& open, const BatchView& batch);
+// not reach the end before the deadline.
+Result<std::optional<bool>> HasOpenRows(TaskShards& open, const BatchView& batch, BootTime deadline);
 
 ProgressNumbers ProgressOf(const BatchView& batch, double per_second);
 // One sentence on how it stands, and what is to be done; empty: nothing.

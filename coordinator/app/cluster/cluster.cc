@@ -96,7 +96,8 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id, Wall
   return worker;
 }
 
-ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) {
+// `trouble`: why it is not known which shards there are.
+ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards, const std::string& trouble) {
   ordered_json out{{"epoch", snapshot.epoch.epoch}, {"leader", snapshot.epoch.leader}};
   out["leading"] = IsLed(snapshot);
   out["electing"] = LeaderText(snapshot) == "electing";
@@ -104,8 +105,9 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   out["workers"] = ordered_json::array();
   const WallTime now = SystemClock().WallNow();
   for (const std::string& id : WorkersOf(snapshot)) out["workers"].push_back(ToJson(snapshot, id, now));
-  out["shards"] = ordered_json::array();
+  out["shards"] = trouble.empty() ? ordered_json::array() : ordered_json(nullptr);
   for (const auto& [name, state] : shards) out["shards"].push_back(ToJson(snapshot, name, state));
+  out["shards_error"] = trouble.empty() ? ordered_json(nullptr) : ordered_json(trouble);
   out["plan"] = snapshot.plan_json;
   out["pauses"] = snapshot.pauses;
   out["paused"] = ordered_json::array();  // the same, with who did it, when and why
@@ -260,15 +262,16 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   std::string trouble;
   const auto shards = ReadShards(cluster, trouble);
-  const ordered_json out = ToJson(snapshot, shards);
+  const ordered_json out = ToJson(snapshot, shards, trouble);
   if (common.json) {
     PrintJson(out);
   } else {
     Print(out, snapshot, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
+  const bool seen = trouble.empty() || snapshot.workers.empty();  // nobody works on what is not known
   const bool well =
-      !Standstill(snapshot, shards) && DatabaseTroubles(snapshot.workers).empty() && !AllAway(shards);
+      seen && !Standstill(snapshot, shards) && DatabaseTroubles(snapshot.workers).empty() && !AllAway(shards);
   return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

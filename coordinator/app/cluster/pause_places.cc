@@ -25,14 +25,15 @@ Result<PausePlaces> PausePlaces::Find(const CommonFlags& flags) {
   const bool away =
       named && (!places.cluster_.settings.cluster || places.unreached_.code == ErrorCode::Unavailable);
   if (!reached && !away) return Fail(places.unreached_);  // before anybody is told
-  auto shards = reached ? OpenShards(places.cluster_) : OpenShards(places.cluster_.settings);
-  places.shards_known_ = shards.has_value();
-  if (shards) {
-    places.shards_ = std::move(*shards);
-  } else {
-    places.Complain(shards.error().message);
-  }
+  if (!reached) places.FindShards();
   return places;
+}
+
+void PausePlaces::FindShards() {
+  auto shards = cluster_.client ? OpenShards(cluster_) : OpenShards(cluster_.settings);
+  shards_known_ = shards && (cluster_.client || !cluster_.settings.cluster);
+  if (!shards) return Complain(shards.error().message);
+  shards_ = std::move(*shards);
 }
 
 void PausePlaces::Complain(const std::string& what) {
@@ -40,17 +41,18 @@ void PausePlaces::Complain(const std::string& what) {
   complete_ = false;
 }
 
-// False: there is no cluster, or it is away.
+// False: there is no cluster, or it is away. Once it is reached it says which shards there are.
 bool PausePlaces::Reach(Micros limit) {
   if (cluster_.client) return true;
   if (!cluster_.settings.cluster) return false;
   auto client = ClusterClient::Open(*cluster_.settings.cluster, limit);
-  if (client) {
-    cluster_.client = std::move(*client);
-  } else {
+  if (!client) {
     unreached_ = client.error();
+    return false;
   }
-  return cluster_.client != nullptr;
+  cluster_.client = std::move(*client);
+  FindShards();
+  return true;
 }
 
 // What the workers say that they run, what is configured, and what waits for somebody who runs it.
@@ -113,13 +115,14 @@ PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return n.starts_with(kind); });
   };
   PauseTargets known;
-  if (shards_known_) known.shards.emplace();
+  if (begins("handler:")) known.types = KnownTypes(flags);
+  if (begins("worker:")) known.workers = KnownWorkers();
+  if (!shards_known_) return known;
+  known.shards.emplace();
   for (auto& [name, shard] : shards_) {
     known.shards->insert(name);
     if (begins(("slice:" + name + ":").c_str()) && PrepareToPlan(shard)) known.tables[name] = shard.tables;
   }
-  if (begins("handler:")) known.types = KnownTypes(flags);
-  if (begins("worker:")) known.workers = KnownWorkers();
   return known;
 }
 
@@ -179,7 +182,7 @@ Result<std::set<std::string>> PausePlaces::Set(const Names& names, bool on, cons
       Complain(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
                ": repeat this once it is back");
   }
-  if (at_hand) SetInShards(names, on, reason, changed);
+  if (cluster_.client) SetInShards(names, on, reason, changed);  // reached late it may have named others
   return changed;
 }
 

@@ -30,6 +30,7 @@ class PausePlaces {
   bool complete() const { return complete_; }
 
  private:
+  void FindShards();
   bool Reach(Micros limit);
   std::optional<std::set<std::string>> TypesOfCluster();
   std::optional<std::set<std::string>> KnownWorkers();
@@ -44,7 +45,7 @@ class PausePlaces {
   ClusterConnection cluster_;  // without a client until it is reached
   Error unreached_{};          // why it could not be, when it was tried last
   Shards shards_;
-  bool shards_known_ = false;
+  bool shards_known_ = false;  // not where the named store stands in for the cluster
   bool complete_ = true;
 };
 

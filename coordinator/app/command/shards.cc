@@ -124,13 +124,6 @@ Status Prepare(Shard& shard, Missing missing) {
   return ReadTables(shard, missing);
 }
 
-Status Prepare(Shards& shards, Missing missing) {
-  for (auto& [name, shard] : shards) {
-    BOOST_OUTCOME_TRYV(Prepare(shard, missing));
-  }
-  return {};
-}
-
 void ForEachAtOnce(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr std::size_t kAtOnce = 8;
   if (count == 0) return;

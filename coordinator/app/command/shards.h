@@ -44,7 +44,6 @@ Status ReadTables(Shard& shard, Missing missing);
 UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step);
 // Reach and ReadTables.
 Status Prepare(Shard& shard, Missing missing);
-Status Prepare(Shards& shards, Missing missing);
 // Prepare with nothing missing, and what stands beyond the tables' slices: for whoever names every slice.
 Status PrepareToPlan(Shard& shard);
 // `work` for 0 … count-1, several at once, in threads of its own and the caller's: what waits for a server

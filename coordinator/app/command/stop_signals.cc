@@ -6,6 +6,10 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <optional>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 
 namespace millrace::engine {
 namespace {
@@ -46,6 +50,30 @@ void RestUnlessStopped(Micros time) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - BootClock::now());
     if (left.count() <= 0) return;
     poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left.count(), 50)));
+  }
+}
+
+Status ReachPatiently(const std::string& server, Micros limit,
+                      const std::function<Status(Micros left)>& reach) {
+  constexpr Micros kBetweenTries = std::chrono::milliseconds(500);
+  constexpr Micros kBetweenWords = std::chrono::seconds(30);
+  const BootTime end = BootClock::now() + limit;
+  std::optional<BootTime> spoken;
+  while (true) {
+    Status reached = reach(end - BootClock::now());
+    if (reached || reached.error().code != ErrorCode::Unavailable) return reached;
+    const BootTime now = BootClock::now();
+    if (now >= end) {
+      return Fail(ErrorCode::Unavailable, reached.error().message + "; gave up after " + ElapsedText(limit) +
+                                              ": start the server, or wait longer with --wait");
+    }
+    if (!spoken || now - *spoken >= kBetweenWords) {
+      PrintNote("waiting for " + server + ", for " + ElapsedText(end - now) +
+                " at most: " + reached.error().message);
+      spoken = now;
+    }
+    RestUnlessStopped(kBetweenTries);
+    if (StopSignalsSeen() > 0) return Fail(ErrorCode::Cancelled, "stopped while waiting for " + server);
   }
 }
 

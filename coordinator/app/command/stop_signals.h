@@ -2,7 +2,11 @@
 // signal handlers.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "framework/base/clock.h"
+#include "framework/base/result.h"
 
 namespace millrace::engine {
 
@@ -16,5 +20,10 @@ void CatchStopSignals();
 int StopSignalsSeen();
 // Sleeps in short steps, so that a signal is seen at once; not at all where one was seen already.
 void RestUnlessStopped(Micros time);
+// Tries to reach a server until it succeeds, with a word at the beginning and every half minute. Unavailable:
+// it was away for all of `limit`; Cancelled: a signal was seen. Anything else that is wrong stays wrong, and
+// ends the wait at once.
+Status ReachPatiently(const std::string& server, Micros limit,
+                      const std::function<Status(Micros left)>& reach);
 
 }  // namespace millrace::engine

@@ -278,7 +278,7 @@ Result<std::string> EditorOfUser() {
 Result<ExitCode> RunConfigEdit(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
   BOOST_OUTCOME_TRY(editor, EditorOfUser());
-  BOOST_OUTCOME_TRY(cluster, Connect(options.common, true));
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, part));
   const std::string shown = TextToEdit(node.text);
   BOOST_OUTCOME_TRY(path, WriteTemporary(shown));

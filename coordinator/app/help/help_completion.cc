@@ -70,6 +70,10 @@ std::string KnownPaths(const std::vector<HelpPage>& pages) {
 std::string BashCompletion(const std::vector<HelpPage>& pages) {
   std::string text =
       "# Completion for bash, made by millrace from its own help.\n"
+      "_millrace_names() {\n"
+      "  compopt -o filenames 2> /dev/null\n"
+      "  mapfile -t COMPREPLY < <(compgen \"$1\" -- \"$2\")\n"
+      "}\n"
       "_millrace() {\n"
       "  local word path=millrace current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  COMPREPLY=()\n"
@@ -81,8 +85,8 @@ std::string BashCompletion(const std::vector<HelpPage>& pages) {
       "  done\n"
       "  case \"$path|$before\" in\n";
   for (const HelpPage& page : pages) {
-    text += ValueCase(page, Takes::File, "mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return");
-    text += ValueCase(page, Takes::Folder, "mapfile -t COMPREPLY < <(compgen -d -- \"$current\"); return");
+    text += ValueCase(page, Takes::File, "_millrace_names -f \"$current\"; return");
+    text += ValueCase(page, Takes::Folder, "_millrace_names -d \"$current\"; return");
     text += ValueCase(page, Takes::Word, "return");
   }
   text += "  esac\n  case $path in\n";
@@ -94,7 +98,7 @@ std::string BashCompletion(const std::vector<HelpPage>& pages) {
     text += "    " + Quoted(PathText(page)) + ") mapfile -t COMPREPLY < <(compgen -W " +
             Quoted(Joined(words, " ")) + " -- \"$current\") ;;\n";
   }
-  return text + "  esac\n}\ncomplete -o filenames -F _millrace millrace\n";
+  return text + "  esac\n}\ncomplete -F _millrace millrace\n";
 }
 
 std::string ZshCompletion(const std::vector<HelpPage>& pages) {

@@ -42,17 +42,15 @@ void CsvReader::ReadQuoted(CsvRecord& record, std::string& field) {
   Get();  // the opening quote
   while (true) {
     const int c = Get();
-    if (c == kEnd || record_bytes_ > kLongestRecord) {
+    if (c == kEnd) {
       record.problem =
           "a quote is opened and never closed: close it, or double a quote that belongs to the text";
-      if (c != kEnd) input_.setstate(std::ios::eofbit);
-      if (c != kEnd) record.problem += "; nothing behind line " + std::to_string(line_) + " was read";
       return;
     }
     if (c != '"') {
-      field += static_cast<char>(c);
+      Keep(field, c);
     } else if (Peek() == '"') {
-      field += static_cast<char>(Get());
+      Keep(field, Get());
     } else {
       break;
     }
@@ -66,15 +64,11 @@ void CsvReader::ReadQuoted(CsvRecord& record, std::string& field) {
 void CsvReader::ReadPlain(CsvRecord& record, std::string& field) {
   for (int c = Peek(); c != ',' && c != '\n' && c != kEnd; c = Peek()) {
     Get();
-    if (record_bytes_ > kLongestRecord) {
-      record.problem = "the line is longer than 1 MiB, which no task is: end each row by a line feed";
-      return;
-    }
     if (c == '\r' && (Peek() == '\n' || Peek() == kEnd)) return;
     if (c == '"' && record.problem.empty()) {
       record.problem = "a quote stands within an unquoted field: quote the whole field, and double the quote";
     }
-    field += static_cast<char>(c);
+    Keep(field, c);
   }
 }
 
@@ -93,10 +87,12 @@ bool CsvReader::EndField(CsvRecord& record) {
 std::optional<CsvRecord> CsvReader::Next() {
   if (!begun_) SkipMark();
   while (Peek() == '\n' || Peek() == '\r') Get();
-  if (input_.eof() || Peek() == kEnd) return std::nullopt;
+  if (Peek() == kEnd) return std::nullopt;
   CsvRecord record;
   record.line = line_;
   record_bytes_ = 0;
+  std::size_t last = line_;
+  bool too_long = false;
   bool more = true;
   while (more) {
     std::string field;
@@ -105,17 +101,24 @@ std::optional<CsvRecord> CsvReader::Next() {
     } else {
       ReadPlain(record, field);
     }
-    record.fields.push_back(std::move(field));
+    last = line_;
+    too_long = TooLong();
+    if (!too_long) record.fields.push_back(std::move(field));
     more = record.problem.empty() && EndField(record);
   }
-  if (record.problem.empty()) return record;
+  const bool whole = record.problem.empty();
+  if (whole && !too_long) return record;
+  if (whole) {
+    record.problem =
+        "the row is longer than 1 MiB, which no task is: end each row by a line feed, and close each quote";
+  }
   // A quote that opens by mistake takes whole rows for its text: they are no tasks, and nobody would miss
   // them.
-  if (line_ > record.line) {
-    record.problem += "; what stands to line " + std::to_string(line_) +
-                      " was taken for this row, and none of it was added";
+  if (last > record.line) {
+    record.problem +=
+        "; what stands to line " + std::to_string(last) + " was taken for this row, and none of it was added";
   }
-  SkipLine();
+  if (!whole) SkipLine();
   return record;
 }
 

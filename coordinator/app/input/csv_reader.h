@@ -17,7 +17,7 @@ struct CsvRecord {
 
 class CsvReader {
  public:
-  // A record beyond this is a quote that was never closed, or no table.
+  // Of a longer record no more is kept: it is read to its end, and a problem.
   static constexpr std::size_t kLongestRecord = 1024 * 1024;
 
   explicit CsvReader(std::istream& input) : input_(input) {}
@@ -31,6 +31,10 @@ class CsvReader {
   void SkipMark();
   void ReadQuoted(CsvRecord& record, std::string& field);
   void ReadPlain(CsvRecord& record, std::string& field);
+  bool TooLong() const { return record_bytes_ > kLongestRecord; }
+  void Keep(std::string& field, int c) {
+    if (!TooLong()) field += static_cast<char>(c);
+  }
   void SkipLine();
   bool EndField(CsvRecord& record);
 

@@ -42,6 +42,11 @@ constexpr const char* kUtf16 =
 
 // What every source does to a row before it is offered.
 Result<NewTask> Finished(NewTask task, const InputRules& rules) {
+  if (task.biz_key.empty() && !rules.key_prefix.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "the row has no key for --key-prefix to go before: give it a 'key' beside its params, or "
+                "name a member of these with --key-column");
+  }
   if (!task.biz_key.empty()) task.biz_key.insert(0, rules.key_prefix);
   BOOST_OUTCOME_TRYV(Validate(task));
   BOOST_OUTCOME_TRYV(CheckExpiry(task, SystemClock().WallNow()));

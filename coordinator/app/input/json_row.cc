@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "framework/base/escape.h"
@@ -187,6 +188,10 @@ Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const
   if (key_column.empty() && !wrapped) return task;
   const ordered_json value = ordered_json::parse(line.begin(), line.end());
   if (wrapped) {
+    for (const auto& [at, in] : {std::pair("at", "in"), {"expires_at", "expires_in"}}) {
+      if (value.contains(at) && value.contains(in))
+        return Fail(ErrorCode::Invalid, std::string("give either '") + at + "' or '" + in + "'");
+    }
     for (const auto& [name, member] : value.items()) {
       if (std::find(kMembers.begin(), kMembers.end(), name) == kMembers.end()) {
         return Fail(ErrorCode::Invalid, "unknown member '" + Escape(Shorten(name, 80)) + "' beside 'params'" +

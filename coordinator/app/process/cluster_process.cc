@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command/shards.h"
 #include "coordinator/app/command/stop_signals.h"
 #include "coordinator/app/process/alert_place.h"
 #include "framework/base/log.h"
-#include "framework/base/time_text.h"
 #include "framework/mill/breaker_policy.h"
 #include "framework/mill/limit_policy.h"
 
@@ -21,6 +19,7 @@ bool IsRefused(const MemberView& view, const std::string& part) {
   return read != view.config_read.end() && !read->second.refused.empty();
 }
 
+constexpr Micros kOneTry = std::chrono::seconds(2);    // to reach ZooKeeper
 constexpr Micros kClockSet = std::chrono::seconds(1);  // a step by more
 // A leader that divides limits asks for the lives several times a second.
 constexpr Micros kDividesFor = std::chrono::seconds(10);
@@ -37,33 +36,15 @@ void LogMoves(const std::vector<SliceMove>& moves) {
   LogInfo("slices have new owners", {{"slices", moves.size()}, {"for_balance", voluntary}});
 }
 
-// Waits for an ensemble that is away, with a word at the beginning; a signal ends the wait.
-Status PrepareNodes(const ZookeeperOptions& options, Micros limit) {
-  constexpr Micros kOneTry = std::chrono::seconds(2);
-  const BootTime begun = BootClock::now();
-  bool spoken = false;
-  while (true) {
-    const Micros left = begun + limit - BootClock::now();
-    Status ready = PrepareZookeeper(options, std::clamp<Micros>(left, Micros(1), kOneTry));
-    if (ready || ready.error().code != ErrorCode::Unavailable) return ready;
-    if (BootClock::now() - begun >= limit) {
-      return Fail(ErrorCode::Unavailable, ready.error().message + "; gave up after " + FormatDuration(limit) +
-                                              ": start the servers, or wait longer with --wait");
-    }
-    if (StopSignalsSeen() > 0) return Fail(ErrorCode::Cancelled, "stopped while waiting for ZooKeeper");
-    if (!spoken)
-      PrintNote("waiting for ZooKeeper, for " + FormatDuration(limit) + " at most: " + ready.error().message);
-    spoken = true;
-  }
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ClusterProcess>> ClusterProcess::Make(const Settings& settings, Micros session_timeout,
                                                              Micros limit, Micros first_assignment) {
   ZookeeperOptions options{settings.cluster->servers, settings.cluster->name, session_timeout,
                            settings.cluster->auth_file};
-  BOOST_OUTCOME_TRYV(PrepareNodes(options, limit));
+  BOOST_OUTCOME_TRYV(ReachPatiently("ZooKeeper", limit, [&](Micros left) {
+    return PrepareZookeeper(options, std::clamp<Micros>(left, Micros(1), kOneTry));
+  }));
   BOOST_OUTCOME_TRY(session, OpenZookeeper(options));
   return std::unique_ptr<ClusterProcess>(
       new ClusterProcess(settings, std::move(options), std::move(session), first_assignment));

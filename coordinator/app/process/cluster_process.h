@@ -23,7 +23,7 @@
 
 namespace millrace::engine {
 
-// Start, Update and Stop by one thread.
+// Start, Update and Stop by one thread at a time.
 class ClusterProcess {
  public:
   // What it is in the cluster, known before it joins.

@@ -14,6 +14,7 @@
 #include "coordinator/app/process/worker_report.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -88,11 +89,16 @@ class ClusterEnvironment final : public WorkerEnvironment {
   std::string NoPlan() const override { return process_.NoPlan(); }
   std::string StandsStill(Micros patience) const override { return process_.StandsStill(patience); }
   Status Update(const Worker&) override { return left_ ? Status() : process_.Update(); }
+  // Servers that do not answer hold it up: the next signal is heard all the same.
   void Leave() override {
     left_ = true;
-    (void)process_.Stop();  // asked again at the end
+    const auto leave = [this] { (void)process_.Stop(); };  // asked again at the end
+    if (!leaving_.Start("leave", leave)) leave();
   }
-  bool End() override { return process_.Stop(); }
+  bool End() override {
+    leaving_.Join();
+    return process_.Stop();
+  }
   Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd end) override {
     if (!flags_.until_idle || end != WorkerEnd::Idle) return Fail(ErrorCode::NotFound, "");
     return SummaryOf(process_.control().Opened(), last);
@@ -106,6 +112,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
   const Supervision& supervision_;
   std::optional<StatusTeller> teller_;
   bool left_ = false;
+  Thread leaving_;
 };
 
 }  // namespace
@@ -142,7 +149,9 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
-  BOOST_OUTCOME_TRYV(process->Start({id, document}));
+  ClusterProcess::Place place{id, document};
+  place.listens = [&supervision](const EngineConfig& engine) { return supervision->Listens(engine); };
+  BOOST_OUTCOME_TRYV(process->Start(std::move(place)));
   std::unique_ptr<ProcessView::Shown> shown = supervision->Show(
       [&process](Micros patience) {
         const std::string missing = process->NoContact();

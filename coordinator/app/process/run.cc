@@ -1,14 +1,10 @@
-#include <poll.h>
-
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "coordinator/alerts/watch.h"
 #include "coordinator/app/cli/terminal.h"
-#include "coordinator/app/cli/text.h"
 #include "coordinator/app/command/plugins_at_hand.h"
 #include "coordinator/app/command/stop_signals.h"
 #include "coordinator/app/process/alert_place.h"
@@ -18,7 +14,6 @@
 #include "coordinator/coordination/local/local_control_plane.h"
 #include "coordinator/upkeep/upkeep.h"
 #include "framework/base/log.h"
-#include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 #include "framework/store/sqlite/lock.h"
 #include "framework/worker/worker_id.h"
@@ -26,8 +21,6 @@
 namespace millrace::engine {
 namespace {
 
-constexpr int kBetweenTriesMs = 500;
-constexpr Micros kBetweenWords = std::chrono::seconds(30);
 constexpr Micros kBetweenRounds = std::chrono::seconds(30);  // of the upkeep
 
 // The configuration file, read again.
@@ -38,10 +31,11 @@ using ReadConfig = std::function<Result<Config>()>;
 class LocalEnvironment final : public WorkerEnvironment {
  public:
   LocalEnvironment(LocalControlPlane control, Shards& shards, LocalAlertPlace::Types types,
-                   bool shows_progress, FollowedFile file, ReadConfig read)
+                   bool shows_progress, FollowedFile file, ReadConfig read, const Supervision& supervision)
       : control_(std::move(control)),
         file_(std::move(file)),
         read_(std::move(read)),
+        supervision_(supervision),
         shards_(shards),
         progress_(shards, shows_progress),
         place_(control_, std::move(types)),
@@ -71,9 +65,9 @@ class LocalEnvironment final : public WorkerEnvironment {
   }
   bool MayEnd(const IdleSpan& idle) { return upkeep_.MayEnd(idle); }
   bool End() override {
-    progress_.Clear();
+    const bool drawn = progress_.Stop();
     const bool quiet = alerts_.Stop();
-    return upkeep_.Stop() && quiet;
+    return upkeep_.Stop() && quiet && drawn;
   }
   Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd) override {
     return ReadSummary(shards_, last);
@@ -105,6 +99,7 @@ class LocalEnvironment final : public WorkerEnvironment {
   LocalControlPlane control_;
   FollowedFile file_;
   const ReadConfig read_;
+  const Supervision& supervision_;
   std::atomic<bool> refused_ = false;  // what the file says now
   Shards& shards_;
   WorkerProgress progress_;
@@ -115,33 +110,10 @@ class LocalEnvironment final : public WorkerEnvironment {
   // Last: it asks the upkeep.
   const Registry::Reading measured_ = metrics_.OnText([this](Gauges& gauges) {
     upkeep_.Measure(gauges);
-    gauges.Set("millrace_config_refused", {}, refused_ ? 1 : 0);
+    const auto listens = supervision_.Listens(control_.CurrentConfig()->engine);
+    gauges.Set("millrace_config_refused", {}, (refused_ ? 1 : 0) + (listens.value_or("").empty() ? 0 : 1));
   });
 };
-
-// Waits for a server that is away, with a word at the beginning and every half minute. Anything else that is
-// wrong stays wrong: it ends the wait at once.
-Status ReachPatiently(Shard& shard, Missing missing, Micros limit) {
-  const BootTime begun = BootClock::now();
-  std::optional<BootTime> spoken;
-  while (true) {
-    auto reached = Reach(shard, missing);
-    if (reached || reached.error().code != ErrorCode::Unavailable) return reached;
-    const BootTime now = BootClock::now();
-    const Micros left = begun + limit - now;
-    if (left <= Micros(0)) {
-      return Fail(ErrorCode::Unavailable, reached.error().message + "; gave up after " + ElapsedText(limit) +
-                                              ": start the server, or wait longer with --wait");
-    }
-    if (!spoken || now - *spoken >= kBetweenWords) {
-      PrintNote("waiting for " + shard.store->Describe() + ", for " + ElapsedText(left) +
-                " at most: " + reached.error().message);
-      spoken = now;
-    }
-    if (StopSignalsSeen() > 0) return Fail(ErrorCode::Cancelled, "stopped while waiting for the store");
-    poll(nullptr, 0, kBetweenTriesMs);
-  }
-}
 
 // SQLite takes one worker at a time: the lock is taken before anything in the file is touched.
 Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
@@ -181,7 +153,8 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
     return std::move(again.config);
   };
   LocalEnvironment environment(std::move(control), shards, std::move(types),
-                               ErrorIsTerminal() && !flags.common.json, std::move(file), std::move(read));
+                               ErrorIsTerminal() && !flags.common.json, std::move(file), std::move(read),
+                               supervision);
   WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)};
   options.may_end = [&environment](const IdleSpan& idle) { return environment.MayEnd(idle); };
   return HostWorker(flags, std::move(options), *plugins, environment, supervision);
@@ -197,7 +170,8 @@ Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings,
   std::vector<sqlite::Lock> locks;
   BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
   for (auto& [name, shard] : shards) {
-    BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, limit));
+    BOOST_OUTCOME_TRYV(ReachPatiently(shard.store->Describe(), limit,
+                                      [&shard = shard, missing](Micros) { return Reach(shard, missing); }));
     BOOST_OUTCOME_TRYV(ReadTables(shard, missing));
   }
   return HostLocally(flags, settings, shards, std::move(file), *supervision);
@@ -224,7 +198,6 @@ Status RefuseClusterFlags(const WorkerFlags& flags) {
 Result<ExitCode> RunRun(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, kDefaultStore));
   BOOST_OUTCOME_TRYV(CheckForRun(flags.common, settings));
-  settings.doorbell = flags.doorbell;
   for (const auto& [name, shard] : settings.shards) {
     PrintNote("store " + shard.url +
               (settings.store_from == "the default" ? " (the default; --store names another)" : ""));

@@ -13,8 +13,10 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenTexts = std::chrono::seconds(10);
-// Of an address that could not be listened on: whoever had its port may have gone.
+// Of an address that could not be listened on: whoever had its port may have gone, or it may be there now.
+// But not where a try takes long, for want of a name server say: this thread does nothing else meanwhile.
 constexpr Micros kListenAgain = std::chrono::seconds(5);
+constexpr Micros kLongestTry = std::chrono::seconds(1);
 // Of the watchdog's time: it is fed four times in it, and a thread may be overdue for half of it, so that one
 // that stands still is killed for it after one and a half at the latest.
 constexpr int kFeedsInIt = 4;
@@ -77,18 +79,20 @@ void Supervision::Follow(const std::string& address, BootTime now) {
   std::string before;
   {
     MutexLock lock(mutex_);
-    const bool again = in_use_ && !web_->Serves() && now >= listen_again_;
+    const bool again = may_come_ && !stopping_ && !web_->Serves() && now >= listen_again_;
     if (address == address_ && !again) return;
     if (address == address_) before = refused_;
   }
+  const BootTime begun = BootClock::now();
   const Status listens = web_->Listen(address);
+  const Micros took = BootClock::now() - begun;
   const std::string refused = listens ? "" : "engine.http: " + listens.error().message;
   if (!listens && refused != before) {
     LogError("engine.http is not in force here; the last address that could be is kept",
              {{"error", listens.error().message}});
   }
   listen_again_ = now + kListenAgain;
-  in_use_ = !listens && listens.error().code == ErrorCode::Conflict;
+  may_come_ = !listens && !IsForPeople(listens.error().code) && took < kLongestTry;
   MutexLock lock(mutex_);
   address_ = address;
   refused_ = refused;

@@ -59,7 +59,7 @@ class Supervision {
   std::string address_ MILLRACE_GUARDED_BY(mutex_);  // of the configuration, as it was last tried
   std::string refused_ MILLRACE_GUARDED_BY(mutex_);  // why it is not in force; empty: it is
   BootTime listen_again_{};
-  bool in_use_ = false;  // it may be to be had later
+  bool may_come_ = false;  // it may be to be had later
   ServiceManager manager_;
   bool ready_ = false;
   bool stopping_ = false;

@@ -43,8 +43,6 @@ Command<WorkerFlags> AddWorkerFlags(CLI::App& root, Chosen& chosen, const char* 
       ->check(CLI::Range(1, 256));
   command.app->add_flag("--until-idle", command->until_idle,
                         "end once nothing runs and nothing is due that may run now");
-  command.app->add_flag("--doorbell", command->doorbell,
-                        "hear of new tasks at once by following the server's binary log");
   return command;
 }
 
@@ -87,6 +85,8 @@ void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
   AddList(*worker.app, "--shards", worker->shards, "work on these shards alone");
   AddList(*worker.app, "--tables", worker->tables, "work on these tables alone; table or shard/table");
   worker.app->add_flag("--no-coordinate", worker->no_coordinate, "never lead the cluster");
+  worker.app->add_flag("--doorbell", worker->doorbell,
+                       "hear of new tasks at once by following the server's binary log");
   worker.Add("--doorbell-address", worker->doorbell_address,
              "hear of new tasks from producers of other hosts here (default: from this host alone)",
              "IP[:PORT]");
@@ -211,6 +211,7 @@ Status CheckLimits(const WorkerFlags& flags, const Settings& settings, const Plu
   if (!client) return {};
   ClusterConnection cluster{settings, std::move(*client)};
   auto shards = OpenShards(cluster);  // reads the configuration, whatever it says of shards
+  if (!shards && shards.error().code == ErrorCode::Unavailable) return {};
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, cluster.settings.config, plugins));
   if (!shards || (numbers.empty() && !places)) return {};
   for (auto& [name, shard] : *shards) {

@@ -64,7 +64,7 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervis
       BOOST_OUTCOME_TRYV(good);
       return *end;
     }
-    const bool stopping = wishes.Follow(worker);
+    const bool stopping = wishes.Follow(worker) || worker.Ending();
     supervision.Update(environment.control().CurrentConfig()->engine);
     if (stopping) supervision.Stopping();
     if (stopping && !std::exchange(leaves, true)) environment.Leave();

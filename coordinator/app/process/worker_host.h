@@ -26,7 +26,7 @@ class WorkerEnvironment {
   virtual std::string NoPlan() const { return ""; }
   // A thread of its own that stands still, as Worker::StandsStill. Thread-safe.
   virtual std::string StandsStill(Micros) const { return ""; }
-  // It was asked to stop, and finishes what runs: others may begin with what is its own.
+  // The worker ends, and finishes what runs: others may begin with what is its own. Once.
   virtual void Leave() {}
   // False: threads are held up by a server that does not answer; the process must end by std::_Exit.
   [[nodiscard]] virtual bool End() = 0;

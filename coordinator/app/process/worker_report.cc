@@ -7,6 +7,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
+#include "framework/threads/signal.h"
 
 namespace millrace::engine {
 namespace {
@@ -78,8 +79,10 @@ nlohmann::ordered_json SummaryJson(const Result<TaskSummary>& all, const WorkerT
 }
 
 constexpr Micros kBetweenReads = std::chrono::milliseconds(500);
-// The backlog is counted for the eye: between two reads so many times as long passes as the last one took.
+// The backlog is counted for the eye: between two reads so many times as long passes as the last one took,
+// within limits: it may have waited for a server.
 constexpr int kPausesPerRead = 20;
+constexpr Micros kMostBetweenReads = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -212,29 +215,48 @@ WorkerProgress::WorkerProgress(Shards& shards, bool enabled) : shards_(shards), 
 }
 
 // A shard that is away keeps its last numbers: the worker says that it is away.
-void WorkerProgress::ReadBacklog() {
+void WorkerProgress::ReadBacklog(BootTime begun) {
   Backlog backlog;
+  bool all = true;
   for (auto& [name, shard] : shards_) {
     const auto waiting = overviews_.at(name)->Waiting(NamesOf(shard.tables));
-    if (!waiting) return;
+    all = all && waiting;
+    if (!all) break;
     backlog += *waiting;
   }
-  backlog_ = backlog;
+  if (all) backlog_ = backlog;
+  last_read_ = BootClock::now();
+  read_cost_ = *last_read_ - begun;
 }
 
 void WorkerProgress::Update(const WorkerTotals& totals) {
   const BootTime now = BootClock::now();
   if (!line_.Due(now)) return;
-  if (!last_read_ || now - *last_read_ >= std::max(kBetweenReads, read_cost_ * kPausesPerRead)) {
-    ReadBacklog();
-    last_read_ = BootClock::now();
-    read_cost_ = *last_read_ - now;
+  if (!reading_) {
+    if (last_read_) shown_ = backlog_;
+    const Micros rest = std::clamp<Micros>(read_cost_ * kPausesPerRead, kBetweenReads, kMostBetweenReads);
+    if (!last_read_ || now - *last_read_ >= rest) {
+      reading_ = true;
+      const Status begun = reader_.Start("backlog", [this, now] {
+        ReadBacklog(now);
+        reading_ = false;
+      });
+      if (!begun) reading_ = false;
+    }
   }
+  if (!shown_) return;
   const std::uint64_t done = totals.succeeded + totals.cancelled;
   const double rate = rate_.Rate(done + totals.failed, now);
-  line_.Show(ProgressText({done, totals.failed, totals.retried, backlog_.waiting, backlog_.or_more, rate},
+  line_.Show(ProgressText({done, totals.failed, totals.retried, shown_->waiting, shown_->or_more, rate},
                           TerminalWidth() - 1),
              now);
+}
+
+bool WorkerProgress::Stop() {
+  line_.Clear();
+  Signal never;
+  for (int i = 0; i < 100 && reading_; ++i) never.WaitFor(std::chrono::milliseconds(10));
+  return !reading_;
 }
 
 }  // namespace millrace::engine

@@ -2,6 +2,7 @@
 // and what is left.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "coordinator/app/process/worker_flags.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/store.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/worker.h"
 
 namespace millrace::engine {
@@ -58,24 +60,30 @@ Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
 void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end);
 
-// Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
-// disabled.
+// Draws the line, and reads the backlog for it in a thread of its own, twice a second at most: whoever calls
+// it waits for no server. One thread. Costs nothing where it is disabled.
 class WorkerProgress {
  public:
   WorkerProgress(Shards& shards, bool enabled);
   void Update(const WorkerTotals& totals);
-  void Clear() { line_.Clear(); }
+  // Clears the line. False: a read is held up by a server that does not answer, for longer than a second. It
+  // uses what this was made of, so the process must end by std::_Exit.
+  [[nodiscard]] bool Stop();
 
  private:
-  void ReadBacklog();
+  void ReadBacklog(BootTime begun);
 
   Shards& shards_;
   ProgressLine line_;
   RateMeter rate_;
+  std::optional<Backlog> shown_;
+  std::atomic<bool> reading_{false};
+  // The reader's own while it reads.
   std::map<std::string, std::unique_ptr<OverviewStore>> overviews_;
   std::optional<BootTime> last_read_;
   Micros read_cost_{0};
   Backlog backlog_;
+  Thread reader_;
 };
 
 }  // namespace millrace::engine

@@ -1,5 +1,7 @@
 // `millrace schedule`: what is done when. The commands that read, and `run`; schedule_set.cc has those that
 // change the configuration.
+#include <algorithm>
+
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command/command.h"
@@ -20,6 +22,11 @@ struct ScheduleOptions {
 
 constexpr std::size_t kMostFirings = 10'000;
 
+// A shard without tables has no rows of schedules either; what others that did not tell have is not known.
+bool MayHaveRows(const Error& why) {
+  return why.code != ErrorCode::Invalid && why.code != ErrorCode::NotFound;
+}
+
 // What was left out, and the exit status that tells of it.
 ExitCode TellMissing(const ScheduleBook& book) {
   ExitCode code = ExitCode::Done;
@@ -28,12 +35,13 @@ ExitCode TellMissing(const ScheduleBook& book) {
     code = ExitCode::SomethingFailed;
   }
   for (const auto& [shard, why] : book.away()) {
-    if (why.code != ErrorCode::Unavailable) {
+    if (!MayHaveRows(why)) {
       PrintNote("note: shard " + shard + ": " + why.message);
       continue;
     }
-    PrintError("shard " + shard + " is away, so what stands of its schedules is not known: " + why.message);
-    code = ExitCode::Unreachable;
+    PrintError("shard " + shard + (why.code == ErrorCode::Unavailable ? " is away" : " can't be read") +
+               ", so what stands of its schedules is not known: " + why.message);
+    code = ExitCodeOf(why.code);
   }
   return code;
 }
@@ -98,11 +106,14 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
 Result<ExitCode> RunScheduleStop(const ScheduleOptions& options) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
   BOOST_OUTCOME_TRY(stopped, book.StopFanOuts(options.name));
-  if (stopped == 0 && book.away().empty()) {
+  const bool all = std::none_of(book.away().begin(), book.away().end(),
+                                [](const auto& shard) { return MayHaveRows(shard.second); });
+  if (stopped == 0 && all) {
     BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
   }
   PrintAnswer(options.common, {{"schedule", options.name}, {"stopped", stopped}},
-              stopped == 0 ? "no fan-out of " + options.name + " is under way"
+              stopped == 0 ? "no fan-out of " + options.name +
+                                 (all ? " is under way" : " was found in the shards that can be read")
                            : std::to_string(stopped) + (stopped == 1 ? " fan-out of " : " fan-outs of ") +
                                  options.name + " stopped; the tasks that were added stay");
   return TellMissing(book);

@@ -204,11 +204,9 @@ class StatusReader {
       return Fail(ErrorCode::Invalid, "--sample: give between 0s and 1m");
     reader.sample_ = sample;
     reader.common_ = options.common;
+    reader.only_ = options.shard;
     BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
-    BOOST_OUTCOME_TRY(shards, OpenShards(settings, options.shard));
-    reader.settings_ = std::move(settings);
-    reader.shards_ = std::make_unique<Shards>(std::move(shards));
-    for (auto& [name, shard] : *reader.shards_) reader.looks_.try_emplace(name, shard);
+    BOOST_OUTCOME_TRYV(reader.Use(std::move(settings)));
     return reader;
   }
 
@@ -218,6 +216,8 @@ class StatusReader {
   const std::optional<Error>& away() const { return away_; }
 
  private:
+  Status Use(Settings settings);
+  void ReadConfig();
   void ReadShards(StatusFacts& facts);
   void ReadAlerts(StatusFacts& facts);
   void ReadCluster(StatusFacts& facts);
@@ -227,6 +227,7 @@ class StatusReader {
   void NoteAway(ShardFacts& shard, const Status& read);
 
   CommonFlags common_;
+  std::string only_;  // the shard that is asked; empty: all
   Settings settings_;
   Micros sample_{};
   std::unique_ptr<Shards> shards_;
@@ -236,6 +237,32 @@ class StatusReader {
   std::optional<Error> away_;
   EndedRates rates_;
 };
+
+Status StatusReader::Use(Settings settings) {
+  BOOST_OUTCOME_TRY(shards, OpenShards(settings, only_));
+  looks_.clear();
+  rates_ = {};
+  shards_ = std::make_unique<Shards>(std::move(shards));
+  for (auto& [name, shard] : *shards_) looks_.try_emplace(name, shard);
+  settings_ = std::move(settings);
+  return {};
+}
+
+// Of each screen but the first, what is configured by now; where that can't be had the last holds.
+void StatusReader::ReadConfig() {
+  if (!client_ || !common_.store.empty()) return;
+  const auto layers = ReadLayers(*client_, settings_);
+  if (!layers && layers.error().code == ErrorCode::Unavailable) client_.reset();
+  if (!layers || layers->Effective()->shards.empty()) return;
+  Settings settings = settings_;
+  settings.config = *layers->Effective();
+  settings.shards = settings.config.shards;
+  if (settings.shards == settings_.config.shards) {
+    settings_ = std::move(settings);
+  } else {
+    (void)Use(std::move(settings));
+  }
+}
 
 void StatusReader::NoteAway(ShardFacts& shard, const Status& read) {
   if (read) return;
@@ -277,7 +304,9 @@ void StatusReader::ReadShards(StatusFacts& facts) {
   const std::vector<std::string> names = NamesOf(facts.batches);
   for_each([&](Job& job) { return job.look->Read(names, *job.shard); });
   away_.reset();
+  const bool all = shards_->size() == settings_.shards.size();
   for (const Job& job : jobs) {
+    if (!all) job.shard->permit_home.clear();  // the others have a say in it
     if (job.read) {
       facts.now = job.shard->waiting.now;
       continue;
@@ -292,6 +321,7 @@ void StatusReader::ReadAlerts(StatusFacts& facts) {
   for (const auto& [name, shard] : facts.shards) {
     if (shard.error.empty()) answering[name] = shards_->at(name).store;
   }
+  const bool all_told = answering.size() == settings_.shards.size();
   facts.alerts.emplace();
   for (const auto& [name, alert] : settings_.config.alerts) {
     const SaidAlert said = LastSaid(answering, name, BootClock::now());
@@ -299,7 +329,8 @@ void StatusReader::ReadAlerts(StatusFacts& facts) {
     const std::string of = said.names.empty() ? type : Joined(said.names);
     std::string text = WordOf(alert.kind) + (of.empty() ? "" : " of " + of);
     if (said.since != WallTime{}) text += ", since " + FormatTime(said.since);
-    facts.alerts->push_back({name, said.firing, std::move(text)});
+    const auto fires = said.firing || all_told ? std::optional(said.firing) : std::nullopt;
+    facts.alerts->push_back({name, fires, std::move(text)});
   }
 }
 
@@ -388,6 +419,7 @@ void StatusReader::AskPlugins(StatusFacts& facts) {
 StatusFacts StatusReader::Read(bool alone) {
   StatusFacts facts;
   facts.now = SystemClock().WallNow();
+  ReadConfig();
   ReadShards(facts);
   ReadAlerts(facts);
   facts.handlers = settings_.config.handlers;

@@ -274,7 +274,7 @@ void FindCrashes(const StatusFacts& facts, Findings& findings) {
 void FindAlerts(const StatusFacts& facts, Findings& findings) {
   if (!facts.alerts) return;
   for (const AlertFacts& alert : *facts.alerts) {
-    if (alert.fires)
+    if (alert.fires.value_or(false))
       findings.push_back({"alert " + alert.name + ": " + alert.text, "millrace alerts list has more"});
   }
 }

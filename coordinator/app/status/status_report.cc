@@ -320,10 +320,15 @@ void AddRate(const StatusFacts& facts, std::string& text) {
 
 void AddAlerts(const StatusFacts& facts, std::string& text) {
   if (!facts.alerts) return;
-  const auto firing = static_cast<std::size_t>(std::count_if(
-      facts.alerts->begin(), facts.alerts->end(), [](const AlertFacts& one) { return one.fires; }));
-  text += Count(facts.alerts->size(), "alert", "alerts") + " configured, " +
-          (firing == 0 ? std::string("none fires") : Count(firing, "fires", "fire")) + "\n";
+  std::size_t firing = 0;
+  bool all_told = true;
+  for (const AlertFacts& one : *facts.alerts) {
+    if (one.fires.value_or(false)) ++firing;
+    all_told = all_told && one.fires.has_value();
+  }
+  std::string fire = firing == 0 ? "none fires" : Count(firing, "fires", "fire");
+  if (!all_told) fire = (firing == 0 ? "?" : WithCommas(firing) + " or more") + " fire";
+  text += Count(facts.alerts->size(), "alert", "alerts") + " configured, " + fire + "\n";
 }
 
 void AddFindings(const StatusFacts& facts, std::size_t width, std::string& text) {
@@ -456,7 +461,9 @@ ordered_json StatusJson(const StatusFacts& facts) {
   if (facts.alerts) {
     out["alerts"] = ordered_json::array();
     for (const AlertFacts& one : *facts.alerts)
-      out["alerts"].push_back({{"alert", one.name}, {"fires", one.fires}, {"text", one.text}});
+      out["alerts"].push_back({{"alert", one.name},
+                               {"fires", one.fires ? ordered_json(*one.fires) : ordered_json(nullptr)},
+                               {"text", one.text}});
   }
   for (const Trouble& finding : FindingsOf(facts))
     out["findings"].push_back({{"what", finding.what}, {"remedy", finding.remedy}});

@@ -78,8 +78,8 @@ struct StatusCluster {
 
 struct AlertFacts {
   std::string name;
-  bool fires = false;
-  std::string text;  // what it says while it fires
+  std::optional<bool> fires;  // nullopt: a shard was not asked, or is away, and may have said so last
+  std::string text;           // what it says while it fires
 };
 
 struct StatusFacts {

@@ -337,9 +337,6 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     BOOST_OUTCOME_TRY(opened, OpenQuery(options, *shard, target.table, task));
     rows = std::move(opened);
   }
-  if (HasRows(options) && options.key_column.empty() && !options.common.json) {
-    PrintNote("note: without --key-column the same rows submitted again are added again");
-  }
   std::unique_ptr<BatchIntake> batch;
   if (!options.batch.name.empty()) {
     BOOST_OUTCOME_TRY(joined, BatchIntake::Join(shards, {shard->name, target.table}, options.batch));
@@ -350,6 +347,8 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   CatchStopSignals();  // from here on Ctrl-C says how far it came
   auto done = SubmitRows(options, *shard, target, *rows, totals, batch.get());
   if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
+  if (HasRows(options) && totals.without_key && !options.common.json)
+    PrintNote("note: without --key-column the same rows submitted again are added again");
   if (!done) {
     PrintFaults(Asked(options), shard->name, totals);
     if (batch) (void)batch->Finish(false, totals.added_to_batch, options.common.json);

@@ -16,6 +16,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr int kJoinTries = 20;
+constexpr int kAnnounceTries = 5;
 
 using HomeAndRecord = std::pair<Shard*, BatchRecord>;
 
@@ -152,8 +153,14 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
                       " is being made by others at this moment: submit the same again");
 }
 
+// A lock wait or deadlock had no effect, so the same may be sent again after a moment.
 Status BatchIntake::Announce(std::int64_t rows) {
-  return Judge(batches_->Announce(name_, part_, rows), rows);
+  for (int attempt = 1;; ++attempt) {
+    auto open = batches_->Announce(name_, part_, rows);
+    if (open || open.error().code != ErrorCode::Conflict || attempt == kAnnounceTries)
+      return Judge(std::move(open), rows);
+    poll(nullptr, 0, 20 * attempt);
+  }
 }
 
 Status BatchIntake::AnnounceWithin(TaskTransaction& transaction, std::int64_t rows) {

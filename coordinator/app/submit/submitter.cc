@@ -55,16 +55,20 @@ void ForgetAdded(SubmitTotals& totals) {
   totals.tasks.clear();
 }
 
-// The next rows that are good, at most kRowsOfTransaction; empty at the end.
-Batch Collect(InputRows& rows, SliceRuns& slices, SubmitTotals& totals) {
+// The next rows that are good, at most kRowsOfTransaction; empty at the end. `bad` is called with the first
+// that is not.
+Batch Collect(InputRows& rows, SliceRuns& slices, SubmitTotals& totals,
+              const std::function<void()>& bad = nullptr) {
   Batch batch;
   while (batch.tasks.size() < kRowsOfTransaction) {
     auto row = rows.Next();
     if (!row) break;
     if (!row->task) {
       NoteBad(totals, row->line, row->task.error().message);
+      if (bad && totals.bad == 1) bad();
       continue;
     }
+    totals.without_key = totals.without_key || row->task->biz_key.empty();
     row->task->slice = slices.Next();
     batch.tasks.push_back(std::move(*row->task));
     batch.lines.push_back(row->line);
@@ -155,10 +159,11 @@ Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRow
     ForgetAdded(totals);
   };
   while (true) {
-    const Batch batch = Collect(rows, target.slices, totals);
+    // With a bad row nothing will be added: the rest is read for its problems alone, without locks.
+    const Batch batch = Collect(rows, target.slices, totals, [&] { transaction.Rollback(); });
     totals.stopped = calls.stop();
     if (batch.tasks.empty() || totals.stopped) break;
-    if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
+    if (totals.bad > 0) continue;
     auto added = transaction.Submit(target.table, batch.tasks);
     if (!added) {
       give_up();

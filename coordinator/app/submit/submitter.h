@@ -24,6 +24,7 @@ struct SubmitTotals {
   std::uint64_t duplicates = 0;      // those with other params included
   std::uint64_t differing = 0;       // those alone
   std::uint64_t bad = 0;
+  bool without_key = false;          // of a good row at least
   bool stopped = false;              // by SubmitCalls::stop: the rows behind last_line were not sent
   std::size_t last_line = 0;         // of the rows that were dealt with
   std::vector<std::uint64_t> ids;    // of the first tasks added, at most kNamesKept

@@ -16,7 +16,7 @@ bool OutcomeWatch::MissedAgain(const Open& one) {
   return true;
 }
 
-bool OutcomeWatch::Ended(const TaskKey& key, TaskOutcome& outcome) {
+bool OutcomeWatch::Ended(const TaskKey& key, const TaskOutcome& outcome) {
   switch (outcome.state) {
     case TaskState::Waiting:
     case TaskState::Running:
@@ -32,7 +32,7 @@ bool OutcomeWatch::Ended(const TaskKey& key, TaskOutcome& outcome) {
       ++totals_.cancelled;
       break;
   }
-  Keep(key, ToString(outcome.state), std::move(outcome.why));
+  Keep(key, ToString(outcome.state), outcome.why);
   return true;
 }
 
@@ -49,8 +49,8 @@ Status OutcomeWatch::Look(TaskOperations& operations, BootTime now) {
     ids.push_back(one.key.id);
   }
   BOOST_OUTCOME_TRY(outcomes, operations.Outcomes(table, ids));
-  std::map<std::uint64_t, TaskOutcome*> by_id;
-  for (TaskOutcome& outcome : outcomes) by_id[outcome.id] = &outcome;
+  std::map<std::uint64_t, const TaskOutcome*> by_id;
+  for (const TaskOutcome& outcome : outcomes) by_id[outcome.id] = &outcome;
   const std::size_t before = open_.size();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Open one = open_.front();

@@ -64,7 +64,7 @@ class OutcomeWatch {
     bool missed = false;  // the last look found it nowhere
   };
   bool MissedAgain(const Open& one);
-  bool Ended(const TaskKey& key, TaskOutcome& outcome);
+  bool Ended(const TaskKey& key, const TaskOutcome& outcome);
   void Keep(const TaskKey& key, const char* state, std::string why);
 
   std::deque<Open> open_;

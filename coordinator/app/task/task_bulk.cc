@@ -22,29 +22,24 @@ bool Fits(const BulkAct& act, const Task& task) {
   return StateAfter(act.action, task.state).has_value();
 }
 
-// A page of tasks that the action would change; false ends the walk.
+// The tasks of a page that the action would change, which may be none; false ends the walk.
 using PageVisitor = std::function<Result<bool>(const std::string& shard, const TableName& table,
                                                const std::vector<TaskRecord>& records)>;
 
 // Returns whether it came to the end.
 Result<bool> Walk(TaskShards& open, const BulkAct& act, std::size_t page_size, const PageVisitor& visit) {
   BOOST_OUTCOME_TRY(tables, TablesOf(open, act.choice));
+  TaskFilter filter = act.filter;
+  filter.without_finished = true;  // no action changes what is there
   for (const auto& [shard, table] : tables) {
     std::string mark;
     do {
       if (StopSignalsSeen() > 0) return false;
-      BOOST_OUTCOME_TRY(page, open.Operations(shard).List(table, act.filter, mark, page_size));
-      const auto ended = [](const TaskRecord& record) {
-        return record.task.state == TaskState::Succeeded || record.task.state == TaskState::Cancelled;
-      };
-      // The finished pool comes last, and no action changes it: with it the table is done.
-      const bool last = std::any_of(page.records.begin(), page.records.end(), ended);
+      BOOST_OUTCOME_TRY(page, open.Operations(shard).List(table, filter, mark, page_size));
       std::erase_if(page.records, [&](const TaskRecord& record) { return !Fits(act, record.task); });
-      if (!page.records.empty()) {
-        BOOST_OUTCOME_TRY(on, visit(shard, table, page.records));
-        if (!on) return false;
-      }
-      mark = last ? "" : page.next;
+      BOOST_OUTCOME_TRY(on, visit(shard, table, page.records));
+      if (!on) return false;
+      mark = page.next;
     } while (!mark.empty());
   }
   return true;
@@ -143,10 +138,10 @@ Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPrevi
   Author author(Actor(), ActText("all that match " + act.filter_text));
   author.state = act.filter.state;
   Progress progress(ErrorIsTerminal() && !act.choice.common.json, act, preview);
+  BootTime began = BootClock::now();  // of a step: its look, too, which may find nothing for long
   const PageVisitor change = [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
     std::vector<std::uint64_t> ids;
     for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
-    const BootTime began = BootClock::now();
     auto done = ApplyStep(open.Operations(shard), act.action, act.edit, table, ids, author);
     if (!done) {
       return Fail(done.error().code, done.error().message + "; " + Count(result.changed, "task", "tasks") +
@@ -156,6 +151,7 @@ Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPrevi
     result.asked += CountRunning(*done);
     progress.Show(result.changed);
     RestUnlessStopped(pace.Rest(done->size(), began, BootClock::now()));
+    began = BootClock::now();
     return true;
   };
   BOOST_OUTCOME_TRY(whole, Walk(open, act, pace.StepSize(), change));

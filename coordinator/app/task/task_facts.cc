@@ -122,12 +122,12 @@ Status ReadPermits(TaskShards& open, const TaskName& name, WhyFacts& facts) {
   if (!permits) return {};
   BOOST_OUTCOME_TRY(home, permits->Home());
   if (home.empty()) return {};
-  const auto shard = open.shards.find(home);
-  if (shard == open.shards.end()) {
+  if (!open.settings.shards.contains(home)) {
     facts.permits_held_up = ChooseHome({{name.shard, home}}).trouble;
     return {};
   }
-  const auto rows = shard->second.store->OpenPermits()->Permits(std::span(&handler, 1));
+  BOOST_OUTCOME_TRY(shards, OpenShards(open.settings, home));  // --shard may have left it out
+  const auto rows = shards.at(home).store->OpenPermits()->Permits(std::span(&handler, 1));
   if (!rows) {
     facts.permits_held_up = "their home, shard " + home + ": " + rows.error().message;
     return {};
@@ -153,7 +153,7 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
     facts.plugin_handlers.emplace();
     for (const auto& [known, info] : *at_hand) facts.plugin_handlers->push_back(known);
   }
-  if (!task.biz_key.empty()) {
+  if (task.state == TaskState::Waiting && !task.biz_key.empty()) {
     const auto holder = open.Operations(name.shard).Find(name.key.table, task.handler, task.biz_key);
     if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
   }

@@ -36,13 +36,24 @@ Result<TaskName> ReadName(TaskShards& open, const TaskChoice& choice, const std:
   return name;
 }
 
+// A key is of a handler and a shard: no task is picked where there are several.
 Result<TaskName> FindByKey(TaskShards& open, const TaskChoice& choice) {
   BOOST_OUTCOME_TRY(tables, TablesOf(open, choice));
+  std::optional<TaskName> found;
   for (const auto& [shard, table] : tables) {
-    auto key = open.Operations(shard).Find(table, choice.handler, choice.key);
-    if (key) return TaskName{shard, *key};
-    if (key.error().code != ErrorCode::NotFound) return Fail(key.error());
+    // Waiting rows have no index of keys: they are looked through until one is found.
+    auto key = open.Operations(shard).Find(table, choice.handler, choice.key, found.has_value());
+    if (!key && key.error().code == ErrorCode::NotFound) continue;
+    if (!key) return Fail(key.error());
+    const TaskName name{shard, *key};
+    if (found && *found != name) {
+      return Fail(ErrorCode::Invalid, "several tasks have the key '" + choice.key +
+                                          "': say which with --handler or --shard, or by its name; two are " +
+                                          ToString(*found) + " and " + ToString(name));
+    }
+    found = name;
   }
+  if (found) return *found;
   const std::string none = "no task has the key '" + choice.key + "'" +
                            (choice.handler.empty() ? "" : " of handler " + choice.handler);
   const Status all = CheckAllThere(open);
@@ -219,10 +230,12 @@ void AddFilters(CLI::App& app, TaskChoice& choice, const char* priority) {
       ->check(CLI::Range(0, 9));
   app.add_option("--since", choice.since, "ended, or made and not ended, since then: 90m, or a time")
       ->type_name("TIME");
-  app.add_option("--until", choice.until, "the same before then: 90m ago, or a time")->type_name("TIME");
+  app.add_option("--until", choice.until, "the same before then: 90m, for 90 minutes ago, or a time")
+      ->type_name("TIME");
   app.add_option("--older-than", choice.older_than, "ended, or made and not ended, longer ago: 30d")
       ->type_name("DURATION");
-  app.add_option("--due-before", choice.due_before, "due before then: 90m ago, or a time")->type_name("TIME");
+  app.add_option("--due-before", choice.due_before, "due before then: 90m, for 90 minutes ago, or a time")
+      ->type_name("TIME");
 }
 
 void AddNames(CLI::App& app, TaskChoice& choice) {

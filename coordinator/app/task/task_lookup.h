@@ -51,8 +51,8 @@ Result<TaskShards> OpenTaskShards(const CommonFlags& common, const std::string& 
 // For what must leave no shard out: the first that is away, as an error.
 Status CheckAllThere(const TaskShards& open);
 
-// The tasks named, and the one that has --key. Invalid where a name is no name, a bare id is ambiguous, or
-// there is nothing named; NotFound where no task has the key.
+// The tasks named, and the one that has --key. Invalid where a name is no name, a bare id or the key is
+// ambiguous, or there is nothing named; NotFound where no task has the key.
 Result<std::vector<TaskName>> NamedTasks(TaskShards& open, const TaskChoice& choice);
 
 // The same where one is wanted: Invalid for more.

@@ -49,7 +49,7 @@ struct WhyFacts {
   std::string shard;
   TaskRecord record;
   WallTime now;
-  std::string key_holder;  // the task that has its key, where it is another
+  std::string key_holder;  // of a waiting one: the task that has its key, where it is another
   std::vector<WhyWorker> workers;
   std::vector<PauseRecord> pauses;  // by whatever route
   AheadCount ahead;                 // of a task that is due

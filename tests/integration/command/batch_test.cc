@@ -123,6 +123,20 @@ TEST_F(BatchCommandTest, AllRowsOfABatchGoInAtOnceHoweverManyAndHoweverSlow) {
   EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":8000)")));
 }
 
+// For longer than a writer waits for another.
+TEST_F(BatchCommandTest, AnAnnouncementThatALockHoldsUpIsTriedAgain) {
+  EXPECT_EQ(Run("schema apply").exit_code, 0);
+  Write("lock.sql", ".timeout 5000\n.bail on\nBEGIN IMMEDIATE;\n.shell touch locked; sleep 7\nCOMMIT;\n");
+  Write("rows.sh", "yes {} | head -n 4000; for i in $(seq 100); do " + Binary() +
+                       " batch show june > /dev/null 2>&1 && break; sleep 0.1; done\n"
+                       "sqlite3 millrace.db < lock.sql > /dev/null 2>&1 &\n"
+                       "while [ ! -e locked ]; do sleep 0.02; done\necho {}\n");
+  const std::string submit = " submit --handler noop --batch june --format jsonl --from - ";
+  const ProcessResult submitted = RunProcess("cd " + folder_ + " && sh rows.sh | " + Binary() + submit, 60);
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":4001)")));
+}
+
 // The rows are in: whoever is told of an error alone submits them once more.
 TEST_F(BatchCommandTest, ABatchThatCanNotBeClosedHasItsRowsAllTheSame) {
   EXPECT_EQ(Run("schema apply").exit_code, 0);

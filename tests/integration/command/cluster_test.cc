@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/integration/command/cluster_fixture.h"
 
@@ -45,6 +46,23 @@ TEST_F(ClusterCommandTest, WhatIsNotPausedIsNotResumed) {
   EXPECT_THAT(other.output, HasSubstr("'handler:noop' was not paused; paused: cluster"));
   EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("resumed: cluster\n"));
   EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("nothing is paused"));
+}
+
+TEST_F(ClusterCommandTest, AResumeReachesEveryShardThoughZookeeperAnswersLate) {
+  const TestDatabase other;
+  const std::string east = Store().substr(0, Store().rfind('/') + 1) + other.url().database;
+  EXPECT_EQ(Ask("schema apply --store " + east).exit_code, 0);
+  Write("shards.json", R"({"main":{"url":")" + Store() + R"("},"east":{"url":")" + east + "\"}}");
+  EXPECT_EQ(Ask("config set shards @shards.json").exit_code, 0);
+  EXPECT_EQ(Ask("cluster pause cluster").exit_code, 0);
+  Ensemble().Pause(0);
+  ProcessResult resumed;
+  std::thread late([&] { resumed = Ask("cluster resume cluster 2>noted"); });
+  EXPECT_EQ(InFolder("until grep -qs 'not answer yet' noted; do sleep 0.1; done").exit_code, 0);
+  Ensemble().Resume(0);
+  late.join();
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_THAT(Ask("status --sample 0s").output, Not(HasSubstr("paused: cluster")));
 }
 
 TEST_F(ClusterCommandTest, APauseIsMadeThoughItsFolderHasVanished) {
@@ -384,6 +402,7 @@ TEST_F(ClusterCommandTest, WhoOnlyLooksMakesNoCluster) {
     EXPECT_EQ(refused.exit_code, 2) << refused.output;
     EXPECT_THAT(refused.output, HasSubstr("there is no cluster 'nobody'"));
   }
+  EXPECT_EQ(InFolder("EDITOR=true " + Binary() + " config edit engine --cluster nobody").exit_code, 2);
   EXPECT_EQ(Ask("config set engine.poll 100ms --cluster fresh" + Random::FromSystem().Hex(8)).exit_code, 0);
 }
 
@@ -509,6 +528,29 @@ TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
                                    HasSubstr("! no shard answers here")));
   EXPECT_THAT(Ask("cluster status --json").output,
               HasSubstr("{\"shard\":\"main\",\"reachable\":false,\"waiting\":null"));
+}
+
+TEST_F(ClusterCommandTest, WhereNobodySaysWhichShardsThereAreTheStatusDoes) {
+  EXPECT_EQ(InFolder("MILLRACE_STORE= " + Binary() + " cluster status").exit_code, 0) << "nobody works yet";
+  Type(Create("/workers/w1", "{}"));
+  Type(Create("/control/drain/w1", "{}"));  // else work stands still for want of a leader
+  for (const char* json : {"", " --json"}) {
+    const ProcessResult status = InFolder("MILLRACE_STORE= " + Binary() + " cluster status" + json);
+    EXPECT_EQ(status.exit_code, 1) << status.output;
+    EXPECT_THAT(status.output, HasSubstr(*json == '\0' ? "the shards are not shown: no store is named"
+                                                       : R"("shards":null,"shards_error":"no store is)"));
+  }
+}
+
+TEST_F(ClusterCommandTest, AWatchedStatusGoesByTheConfigurationOfNow) {
+  Write("shards.json", R"({"east":{"url":")" + Store() + "\"}}");
+  Write("alerts.json", R"({"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}})");
+  Write("watch", Binary() + " status --watch --sample 0s --json >shown & pid=$!\n" +
+                     "until [ -s shown ]; do sleep 0.05; done\n" + Binary() +
+                     " config set alerts @alerts.json\n" + Binary() + " config set shards @shards.json\n" +
+                     "until grep -q '\"shard\":\"east\".*\"alerts\"' shown; do sleep 0.1; done\n" +
+                     "kill -INT $pid; wait $pid; echo ended $?\n");
+  EXPECT_THAT(InFolder("sh ./watch").output, HasSubstr("ended 0"));
 }
 
 // Whoever connects to it waits for its first word until the time is up: 5 s.

@@ -107,6 +107,17 @@ TEST_F(CommandTest, AShardThatIsAwayHidesNoOther) {
   EXPECT_THAT(Run("task cancel main/tasks/1 --config two.json").output, HasSubstr("1 task cancelled"));
 }
 
+TEST_F(CommandTest, AKeyOfSeveralShardsIsRefusedWithItsTasks) {
+  Write("two.json", R"({"shards": {"east": {"url": "sqlite:e.db"}, "west": {"url": "sqlite:w.db"}}})");
+  for (const std::string shard : {"east", "west"})
+    EXPECT_EQ(Run("submit --handler noop --key k --config two.json --shard " + shard).exit_code, 0);
+  const ProcessResult both = Run("task cancel --key k --config two.json");
+  EXPECT_EQ(both.exit_code, 2) << both.output;
+  EXPECT_THAT(both.output, HasSubstr("two are east/tasks/1 and west/tasks/1"));
+  EXPECT_THAT(Run("task cancel --key k --shard west --config two.json").output,
+              HasSubstr("1 task cancelled"));
+}
+
 TEST_F(CommandTest, ATypeWhoseHandlerNoPluginHasIsAnErrorOfTheFile) {
   Write("uses.json", R"({"handlers":{"call":{"uses":"noo"},"other":{"uses":"nobody"}}})");
   const ProcessResult run = Run("run --until-idle --config uses.json");
@@ -202,6 +213,15 @@ TEST_F(CommandTest, ATriedHandlerIsNotSaidToBeRolledBackWhereItSentNoSql) {
   const ProcessResult tried = Run("handler run noop --store sqlite:millrace.db");
   EXPECT_EQ(tried.exit_code, 0) << tried.output;
   EXPECT_THAT(tried.output, Not(HasSubstr("rolled back")));
+}
+
+TEST_F(CommandTest, AHandlerIsTriedInOneShardWhateverBecameOfTheOthers) {
+  Write("two.json", R"({"shards":{"a":{"url":"sqlite:a.db"},"b":{"url":"sqlite:b.db"}}})");
+  Run("schema apply --store sqlite:b.db");
+  const ProcessResult tried = Run("handler run noop --config two.json --shard b");
+  EXPECT_EQ(tried.exit_code, 0) << tried.output;
+  EXPECT_THAT(Run("handler run noop --config two.json").output, HasSubstr("say which with --shard"));
+  EXPECT_EQ(Run("handler run noop --config two.json --shard a").exit_code, 2) << "it is not there";
 }
 
 TEST_F(CommandTest, AProgramsEndIsKnownWhereSigchldWasIgnoredBefore) {
@@ -454,6 +474,9 @@ TEST_F(CommandTest, AnAlertOfWhichAShardThatIsAwayMayTellIsNotCalledQuiet) {
                                  Not(HasSubstr("quiet")), Not(HasSubstr("never"))));
   EXPECT_THAT(Run("alerts list --config two.json --json").output,
               AllOf(HasSubstr("\"firing\":null"), HasSubstr("\"away\":{\"east\":")));
+  for (const char* shard : {"", " --shard main"})
+    EXPECT_THAT(Run("status --config two.json --sample 0s" + std::string(shard)).output,
+                HasSubstr("1 alert configured, ? fire"));
   Write("one.json", R"({"alerts":{"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}}})");
   const ProcessResult there = Run("alerts list --config one.json --store sqlite:a.db");
   EXPECT_EQ(there.exit_code, 0) << there.output;
@@ -502,8 +525,8 @@ TEST_F(CommandTest, WhereNothingEndedItDoesNotSayThatNothingWasDue) {
 
 TEST_F(CommandTest, TheHelpOffersNothingThatIsRefusedOrNeededTwice) {
   const std::string run = Run("run --help").output;
-  for (const char* flag : {"--zk", "--cluster"}) EXPECT_THAT(run, Not(HasSubstr(flag)));
-  EXPECT_THAT(Run("worker --help").output, HasSubstr("--zk"));
+  for (const char* flag : {"--zk", "--cluster", "--doorbell"}) EXPECT_THAT(run, Not(HasSubstr(flag)));
+  EXPECT_THAT(Run("worker --help").output, AllOf(HasSubstr("--zk"), HasSubstr("--doorbell ")));
   EXPECT_THAT(Run("handler run --help").output, AllOf(HasSubstr("--handler"), Not(HasSubstr("REQUIRED"))));
 }
 

@@ -127,6 +127,9 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(self.complete("run", "--plugins", f"{self.folder}/_mill"), [])
         self.assertEqual(self.complete("cluster", "plan", "--simulate", f"{self.folder}/_mill"),
                          [f"{self.folder}/_millrace"])
+        # A command is no file: in a folder that has one of its name bash would put a slash behind it.
+        self.assertEqual(output("bash", "-c", f"source {self.folder}/millrace.bash; complete -p millrace"),
+                         "complete -F _millrace millrace\n")
 
     def test_zsh_completes_commands_options_and_files(self):
         zsh = Zsh(self.folder)

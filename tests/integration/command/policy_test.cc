@@ -64,6 +64,20 @@ TEST_F(CommandTest, APermitThatAnEndedWorkerLeftIsFreeAndNotShown) {
   EXPECT_THAT(Run("status --config c.json").output, Not(HasSubstr("permit of")));
 }
 
+TEST_F(CommandTest, OfOneShardAmongSeveralTheHomeOfPermitsIsNotCalledAway) {
+  Write("two.json", R"({"shards":{"a":{"url":"sqlite:a.db"},"b":{"url":"sqlite:b.db"}},
+                        "handlers":{"bank":{"uses":"noop","limit":{"concurrency":1}}}})");
+  for (const char* shard : {"a", "b"})
+    Run(std::string("submit --config two.json --handler bank --shard ") + shard);
+  Write("home.sql", "INSERT INTO millrace_permits (handler,number,task) VALUES ('',0,'a')");
+  ASSERT_EQ(RunProcess("cd " + folder_ + " && sqlite3 b.db < home.sql").exit_code, 0);
+  for (const char* command : {"status --sample 0s", "task why 1"}) {
+    const std::string ask = command + std::string(" --config two.json ");
+    EXPECT_THAT(Run(ask + "--store sqlite:b.db").output, HasSubstr("home of permits"));
+    EXPECT_THAT(Run(ask + "--shard b").output, Not(HasSubstr("home of permits")));
+  }
+}
+
 TEST_F(CommandTest, AnErrorClassHasItsLadderOrFailsAtOnce) {
   // Fails as its params say, and the second time no more.
   Write("call.sh", R"(#!/bin/sh

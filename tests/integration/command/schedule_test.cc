@@ -188,6 +188,18 @@ TEST_F(ScheduleCommandTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
   EXPECT_THAT(list.output, AllOf(HasSubstr("cron 30 2 * * *"), HasSubstr("unknown"), HasSubstr("is away")));
 }
 
+TEST_F(ScheduleCommandTest, AShardThatDoesNotTellIsNotSaidToHaveNothing) {
+  ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);
+  Write("later.sql", "UPDATE millrace_schema SET version=99,readable_by=99");
+  ASSERT_EQ(RunProcess("cd " + folder_ + " && sqlite3 s.db < later.sql").exit_code, 0);
+  for (const char* what : {"list", "stop nightly"}) {
+    const ProcessResult told = Ask(what);
+    EXPECT_EQ(told.exit_code, 4) << told.output;
+    EXPECT_THAT(told.output, AllOf(HasSubstr("can't be read, so what stands of its schedules is not known"),
+                                   Not(HasSubstr("is under way"))));
+  }
+}
+
 TEST_F(ScheduleCommandTest, WhatIsInTroubleIsSaidByListStatusAndDoctor) {
   Write("m.json", R"({"schedules":{"lost":{"every":"1h","handler":"nop","table":"taks"}}})");
   ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);

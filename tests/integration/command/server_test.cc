@@ -58,6 +58,16 @@ TEST_F(CommandServerTest, AServerThatStaysAwayEndsTheWait) {
   EXPECT_THAT(result.output, HasSubstr("gave up after 1 s"));
 }
 
+TEST_F(CommandServerTest, AStopWhileItWaitsForTheServerIsAnEndInGoodOrder) {
+  server_.Stop();
+  const ProcessResult result =
+      RunProcess("cd " + folder_ + " && HOME=" + folder_ + " timeout --preserve-status 3 " + Binary() +
+                 " worker --wait 1m" + Store());
+  server_.Start();
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("stopped while waiting for mysql://127.0.0.1:"));
+}
+
 TEST_F(CommandServerTest, AnAddressWithoutAServerIsToldWithWhatToDo) {
   for (const char* command : {"status", "submit --handler noop", "task why 1"}) {
     const ProcessResult away = Ask(std::string(command) + " --store mysql://millrace@127.0.0.1:1/work");

@@ -7,6 +7,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class SubmitCommandTest : public CommandTest {
  protected:
@@ -25,6 +26,13 @@ TEST_F(SubmitCommandTest, CsvComesFromStandardInputWithTextsAsTextsAndKeysOfThei
   EXPECT_THAT(result.output, HasSubstr("2 submitted"));
   EXPECT_THAT(Run("task show --key may-1 --json").output, HasSubstr(R"("zip":"01234")"));
   EXPECT_THAT(Run("task show --key may-2 --json").output, HasSubstr(R"("zip":"12345")"));
+}
+
+TEST_F(SubmitCommandTest, RowsWithoutAKeyAloneAreSaidToBeAddedAgain) {
+  Write("keyed.jsonl", "{\"params\":{},\"key\":\"a\"}\n");
+  Write("mixed.jsonl", "{\"params\":{},\"key\":\"a\"}\n{\"id\":1}\n");
+  EXPECT_THAT(Run("submit --handler noop --from keyed.jsonl").output, Not(HasSubstr("added again")));
+  EXPECT_THAT(Run("submit --handler noop --from mixed.jsonl").output, HasSubstr("added again"));
 }
 
 // The second file's tasks would be lost without a word.

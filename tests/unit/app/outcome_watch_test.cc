@@ -67,6 +67,15 @@ TEST_F(OutcomeWatchTest, ATaskThatIsNowhereTwiceIsGone) {
   EXPECT_EQ(watch.totals().others[0].state, "gone");
 }
 
+TEST_F(OutcomeWatchTest, OfATaskThatStandsTwiceBothSayWhy) {
+  const TaskKey key = Add(1)[0];
+  OutcomeWatch watch = Watch({key, key});
+  End(key, Settlement::To::Failed, "no such customer");
+  Look(watch);
+  ASSERT_EQ(watch.totals().others.size(), 2u);
+  for (const WatchedEnd& end : watch.totals().others) EXPECT_EQ(end.why, "no such customer");
+}
+
 // Those that stand at the front for long keep nobody behind them from being seen.
 TEST_F(OutcomeWatchTest, LooksGoInTurnAtAllThatAreOpen) {
   const auto keys = Add(kMaxBatchRows + 1);

@@ -580,6 +580,12 @@ TEST(StatusTest, AlertsAreShownWhereTheyAreConfigured) {
   EXPECT_THAT(StatusText(facts, 80), HasSubstr("1 alert configured, none fires"));
   facts.alerts->push_back({.name = "failed", .fires = true, .text = "3 tasks of noop failed"});
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("alert failed: 3 tasks of noop failed")));
+  facts.alerts->front().fires.reset();
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("2 alerts configured, 1 or more fire\n"));
+  EXPECT_TRUE(StatusJson(facts)["alerts"][0]["fires"].is_null());
+  facts.alerts->pop_back();
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("1 alert configured, ? fire\n"));
+  EXPECT_THAT(Findings(facts), IsEmpty());
 }
 
 TEST(StatusTest, ABoundIsShownAsOne) {

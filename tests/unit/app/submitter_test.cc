@@ -138,6 +138,23 @@ TEST_F(SubmitterTest, AtOnceABadRowKeepsAllOut) {
   EXPECT_EQ(TasksThere(), 0u);
 }
 
+TEST_F(SubmitterTest, AtOnceWhatIsReadBehindABadRowHoldsUpNobody) {
+  for (std::size_t i = 0; i < kRowsOfTransaction; ++i) rows_.Add(AnyTask());
+  rows_.Add(Fail(ErrorCode::Invalid, "no such column"));
+  rows_.Add(AnyTask());
+  int looks = 0;
+  bool others_write = false;
+  calls_.stop = [&] {
+    const NewTask other = AnyTask();
+    if (++looks == 3) others_write = operations_->Submit("tasks", std::span(&other, 1)).has_value();
+    return false;
+  };
+  ASSERT_TRUE(AtOnce());
+  EXPECT_TRUE(others_write);
+  EXPECT_EQ(totals_.added, 0u);
+  EXPECT_EQ(TasksThere(), 1u);
+}
+
 TEST_F(SubmitterTest, AtOnceGoodRowsGoInTogether) {
   rows_.Add(AnyTask());
   rows_.Add(AnyTask());

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "framework/store/sqlite/store.h"
 #include "tests/unit/worker/worker_fixture.h"
 
 namespace millrace::engine {
@@ -49,6 +50,27 @@ class HalfJoined final : public WorkerEnvironment {
   std::thread asking_;
 };
 
+// Ends the process with 98 where it was not left before its end.
+class LeftFirst final : public WorkerEnvironment {
+ public:
+  explicit LeftFirst(ControlPlane& control) : control_(control) {}
+  ControlPlane& control() override { return control_; }
+  Registry& metrics() override { return metrics_; }
+  Status Update(const Worker&) override { return {}; }
+  void Leave() override { left = true; }
+  bool End() override {
+    if (!left) std::_Exit(98);
+    return true;
+  }
+  Result<TaskSummary> Summary(const WorkerStatus&, WorkerEnd) override { return TaskSummary(); }
+
+  std::atomic<bool> left = false;
+
+ private:
+  ControlPlane& control_;
+  Registry metrics_;
+};
+
 class WorkerHostTest : public WorkerFixture {
  protected:
   Result<ExitCode> Host(WorkerEnvironment& environment) {
@@ -77,6 +99,30 @@ TEST_F(WorkerHostTest, AThreadThatIsHeldUpThenIsLeftToTheEndOfTheProcess) {
     std::_Exit(99);
   };
   EXPECT_EXIT(in_child(), testing::ExitedWithCode(3), "the system gives no thread");
+}
+
+TEST_F(WorkerHostTest, AWorkerThatIsToBeReplacedLeavesAndFinishesWhatRunsThen) {
+  const auto in_child = [this] {
+    const std::shared_ptr<Store> store =
+        *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
+    (void)store->OpenSchema()->Apply({});
+    control_.shards.Set({{"main", store}});
+    LeftFirst environment(control_);
+    plugins_.behaviours["stuck"] = [](auto, auto&) -> std::vector<Outcome> {
+      while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+    };
+    plugins_.behaviours["last"] = [&](auto, auto&) {
+      while (!environment.left) std::this_thread::yield();
+      return std::vector<Outcome>(1);
+    };
+    config_.handlers["stuck"].timeout = std::chrono::milliseconds(50);
+    config_.engine.max_lost_threads = 0;
+    control_.config.Set(std::make_shared<const Config>(config_));
+    for (const char* type : {"stuck", "last"}) SubmitTo(*store, type);
+    (void)Host(environment);
+    std::_Exit(99);
+  };
+  EXPECT_EXIT(in_child(), testing::ExitedWithCode(1), "too many threads are lost");
 }
 
 }  // namespace

@@ -45,6 +45,10 @@ TEST(JsonRowTest, ABadLineSaysWhatIsWrong) {
   EXPECT_THAT(why(R"({"params":{},"at":"yesterday"})"), HasSubstr("'yesterday' is not a time"));
   EXPECT_THAT(why(R"({"params":{},"priority":10})"), HasSubstr("from 0 (most urgent) to 9"));
   EXPECT_THAT(why(R"({"params":{},"prio":1})"), HasSubstr("unknown member 'prio'"));
+  EXPECT_THAT(why(R"({"params":{},"in":"5m","at":"2026-11-20T18:00:00Z"})"),
+              HasSubstr("give either 'at' or 'in'"));
+  EXPECT_THAT(why(R"({"params":{},"expires_in":"5m","expires_at":"2026-11-20T18:00:00Z"})"),
+              HasSubstr("give either 'expires_at' or 'expires_in'"));
 }
 
 TEST(JsonRowTest, AKeyColumnIsAMemberOfTheParams) {
