@@ -27,6 +27,11 @@ GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE ON millrace.millrace_permits TO millrace_worker@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
+-- … and for `config set shards.NAME.slices`, which the leader carries out (else `schema resize`, by the owner):
+-- GRANT ALTER ON millrace.tasks TO millrace_worker@'%';
+-- GRANT ALTER ON millrace.tasks_done TO millrace_worker@'%';
+-- GRANT ALTER ON millrace.tasks_failed TO millrace_worker@'%';
+-- GRANT UPDATE ON millrace.millrace_schema TO millrace_worker@'%';
 -- … and what the queries of schedules (`from_query`) read, such as:
 -- GRANT SELECT ON millrace.customers TO millrace_worker@'%';
 -- … and what your handlers write through their tasks' transactions, such as:
