@@ -8,6 +8,7 @@
 #include "coordinator/app/batch/batch_lookup.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/input/json_row.h"
+#include "coordinator/app/submit/submitter.h"
 #include "coordinator/coordination/json_text.h"
 #include "coordinator/upkeep/batch_decider.h"
 #include "framework/base/time_text.h"
@@ -16,7 +17,6 @@ namespace millrace::engine {
 namespace {
 
 constexpr int kJoinTries = 20;
-constexpr int kAnnounceTries = 5;
 
 using HomeAndRecord = std::pair<Shard*, BatchRecord>;
 
@@ -153,14 +153,8 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
                       " is being made by others at this moment: submit the same again");
 }
 
-// A lock wait or deadlock had no effect, so the same may be sent again after a moment.
 Status BatchIntake::Announce(std::int64_t rows) {
-  for (int attempt = 1;; ++attempt) {
-    auto open = batches_->Announce(name_, part_, rows);
-    if (open || open.error().code != ErrorCode::Conflict || attempt == kAnnounceTries)
-      return Judge(std::move(open), rows);
-    poll(nullptr, 0, 20 * attempt);
-  }
+  return Judge(SendPatiently([&] { return batches_->Announce(name_, part_, rows); }), rows);
 }
 
 Status BatchIntake::AnnounceWithin(TaskTransaction& transaction, std::int64_t rows) {

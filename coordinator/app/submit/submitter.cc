@@ -1,15 +1,11 @@
 #include "coordinator/app/submit/submitter.h"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "coordinator/app/input/json_row.h"
 
 namespace millrace::engine {
 namespace {
-
-constexpr int kBatchTries = 5;
 
 struct Batch {
   std::vector<NewTask> tasks;
@@ -76,19 +72,9 @@ Batch Collect(InputRows& rows, SliceRuns& slices, SubmitTotals& totals,
   return batch;
 }
 
-// A lock wait or deadlock had no effect, so the same batch may be sent again after a moment.
-Result<SubmitReport> SubmitPatiently(TaskOperations& operations, const TableName& table,
-                                     std::span<const NewTask> tasks) {
-  for (int attempt = 1;; ++attempt) {
-    auto report = operations.Submit(table, tasks);
-    if (report || report.error().code != ErrorCode::Conflict || attempt == kBatchTries) return report;
-    poll(nullptr, 0, 20 * attempt);
-  }
-}
-
 Status SubmitSpan(TaskOperations& operations, const SubmitTarget& target, std::span<const NewTask> tasks,
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
-  auto report = SubmitPatiently(operations, target.table, tasks);
+  auto report = SendPatiently([&] { return operations.Submit(target.table, tasks); });
   if (report) {
     NoteReport(totals, target, tasks, lines, *report);
     return {};

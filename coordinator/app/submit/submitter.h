@@ -1,6 +1,8 @@
 // Adds the rows of an input, and counts what became of them.
 #pragma once
 
+#include <poll.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -57,6 +59,17 @@ struct SubmitTarget {
   SliceRuns slices;
   std::string batch = {};  // whose rows are announced; a row may name another
 };
+
+// A lock wait or deadlock had no effect, so the same may be sent again after a moment.
+template <class Send>
+auto SendPatiently(const Send& send) {
+  constexpr int kTries = 5;
+  for (int attempt = 1;; ++attempt) {
+    auto sent = send();
+    if (sent || sent.error().code != ErrorCode::Conflict || attempt == kTries) return sent;
+    poll(nullptr, 0, 20 * attempt);
+  }
+}
 
 // In batches of kRowsOfTransaction, each in a transaction of its own. A row that the database refuses is
 // found by halving its batch, and counted as bad. Lock waits and deadlocks are tried again. On Unavailable
