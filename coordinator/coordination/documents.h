@@ -158,7 +158,9 @@ inline constexpr char kPermitsLocked[] = "permits_locked";   // types of which o
 inline constexpr char kShards[] = "shards";                  // an object for each
 inline constexpr char kError[] = "error";                    // of a shard: why it can't work there
 inline constexpr char kDoorbell[] = "doorbell";              // likewise: `on`, or `off` and why
-inline constexpr char kUnrunnable[] = "unrunnable";    // likewise: types with due tasks that it can't run
+inline constexpr char kUnrunnable[] = "unrunnable";  // likewise: types with due tasks that it can't run
+inline constexpr char kResting[] =
+    "resting";  // likewise: tables of which nothing is claimed, and why; an object
 inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that
 inline constexpr char kGeneration[] = "generation";    // of the assignment in force
 inline constexpr char kSharesGeneration[] = "shares_generation";  // of the page whose shares are

@@ -149,6 +149,7 @@ class Attempts final : public AttemptHost {
 
   // See Settler::Refuses.
   bool SettleRefuses(const TableName& table) const { return parts_.settler.Refuses(table); }
+  std::map<TableName, std::string> SettleRefusals() const { return parts_.settler.LastingRefusals(); }
 
   InFlight& in_flight() { return in_flight_; }
   const InFlight& in_flight() const { return in_flight_; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -35,6 +36,8 @@ struct ScanView {
   Micros poll{0};
   Micros lag{0};
   std::vector<std::string> unrunnable;
+  // Tables of which nothing is claimed for some time by now, and why; the strands' together.
+  std::map<TableName, std::string> resting;
   double speed = 1;  // below 1: the brake holds
   std::vector<RoundView> rounds;
   std::vector<BandView> bands;

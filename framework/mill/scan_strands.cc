@@ -134,6 +134,9 @@ ScanView ScanStrands::View() const {
   }
   all.unrunnable.assign(unrunnable.begin(), unrunnable.end());
   all.bands = shared_.bands.Views();
+  all.resting = parts_.attempts.SettleRefusals();
+  for (const RestingTables* tables : {&shared_.unwritable, &shared_.unreadable})
+    all.resting.merge(tables->Lasting(parts_.clock.Now()));
   return all;
 }
 

@@ -29,7 +29,7 @@ bool Scanner::Rests(const TableName& table) const {
 
 void Scanner::Rest(RestingTables& among, const TableName& table, Micros took, const std::string& why) {
   const Micros pause = std::clamp(kRestShare * took, kShortestRest, kLongestRest);
-  if (!among.Rest(table, parts_.clock.Now(), pause)) return;
+  if (!among.Rest(table, parts_.clock.Now(), pause, why)) return;
   LogWarning("nothing of this table can be claimed; the others go on, and it is tried again until it can",
              {{"shard", parts_.shard}, {"table", std::string(table)}, {"error", why}});
 }

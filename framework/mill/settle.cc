@@ -300,7 +300,7 @@ Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results re
         if (!error.empty()) {
           refused.push_back(error);
           resting_.Rest(batch.settlements[i].key.table, clock_.Now(),
-                        2 * (kRefusedPause + clock_.Now() - sent));
+                        2 * (kRefusedPause + clock_.Now() - sent), error);
         }
         queues_.SetAside(batch.Take(i), clock_.Now() + (error.empty() ? kBusyPause : kRefusedPause));
         break;

@@ -158,6 +158,8 @@ class Settler {
   // The database refuses what is to be written of this table's tasks. More of them would only fill memory,
   // and run once more each, should this process die.
   bool Refuses(const TableName& table) const { return resting_.Rests(table, clock_); }
+  // Of those for some time by now, and why.
+  std::map<TableName, std::string> LastingRefusals() const { return resting_.Lasting(clock_.Now()); }
 
  private:
   using From = SettleQueues::From;

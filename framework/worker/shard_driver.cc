@@ -449,6 +449,7 @@ ShardStatus ShardDriver::Status() const {
   status.speed = view.speed;
   status.doorbell = doorbell_.State();
   status.unrunnable = view.unrunnable;
+  for (const auto& [table, why] : view.resting) status.resting.emplace(table.text(), why);
   const Clock& clock = parts_.mill.clock;
   for (const RoundView& round : view.rounds) {
     RoundStatus& of_type =

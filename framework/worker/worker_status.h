@@ -42,7 +42,8 @@ struct ShardStatus {
   Micros poll{0};           // how often it is asked for now
   double speed = 1;         // the part of its full speed at which it is scanned; below 1: the brake holds
   std::string doorbell;     // `on`, or `off` and why: whether it is told of new tasks, or only polls
-  std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
+  std::vector<std::string> unrunnable;         // task types with due tasks that no handler here can run
+  std::map<std::string, std::string> resting;  // tables of which nothing is claimed for some time by now, why
   std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
   std::vector<RoundStatus> rounds;  // by handler
   std::vector<BandStatus> bands;

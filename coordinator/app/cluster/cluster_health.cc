@@ -102,6 +102,26 @@ void AddCutOff(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   }
 }
 
+// The rest of the shard goes on. Workers that say the same stand in one line.
+void AddResting(const ClusterSnapshot& snapshot, TroubleList& troubles) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> workers;  // by place, and why
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto& shards = PartOf(status, status_key::kShards);
+    if (!shards.is_object()) continue;
+    for (const auto& [name, shard] : shards.items()) {
+      const auto& tables = PartOf(shard, status_key::kResting);
+      if (!tables.is_object()) continue;
+      for (const auto& [table, why] : tables.items())
+        workers[{"table " + table + " in shard " + name, TextPart(tables, table)}].push_back(id);
+    }
+  }
+  for (const auto& [said, ids] : workers) {
+    const auto& [table, why] = said;
+    troubles.push_back({"nothing of " + table + " is claimed by " + Joined(ids) + ": " + why,
+                        "see what locks it, or whether it is still there; it is tried again all the time"});
+  }
+}
+
 void AddProbations(const ClusterSnapshot& snapshot, WallTime now, TroubleList& troubles) {
   for (const auto& [id, until] : snapshot.plan.probation) {
     if (!snapshot.workers.contains(id)) continue;
@@ -432,6 +452,7 @@ std::vector<Trouble> Troubles(const ClusterSnapshot& snapshot, const ShardStates
   AddPlan(snapshot.plan, troubles);
   AddDatabases(snapshot, troubles);
   AddCutOff(snapshot, troubles);
+  AddResting(snapshot, troubles);
   AddProbations(snapshot, now, troubles);
   AddLimits(snapshot, troubles);
   AddUnshared(snapshot, troubles);

@@ -20,6 +20,7 @@ namespace {
 // The node has to hold them.
 constexpr std::size_t kQueuesTold = 64;
 constexpr std::size_t kUnrunnableTold = 100;
+constexpr std::size_t kRestingTold = 20;
 
 nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   nlohmann::ordered_json one{
@@ -28,6 +29,10 @@ nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
   if (!shard.error.empty()) one[status_key::kError] = shard.error;
   if (!shard.unrunnable.empty()) one[status_key::kUnrunnable] = Brief(shard.unrunnable, kUnrunnableTold);
+  for (const auto& [table, why] : shard.resting) {
+    if (one[status_key::kResting].size() == kRestingTold) break;
+    one[status_key::kResting][table] = Brief({why}, 1).front();
+  }
   for (const RoundStatus& round : shard.rounds) {
     auto& told = one[status_key::kRounds][round.handler];
     told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};

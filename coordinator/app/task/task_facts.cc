@@ -33,6 +33,7 @@ void ReadScan(const Json& status, WhyFacts& facts) {
   const Task& task = facts.record.task;
   const Json& shard = PartOf(PartOf(status, status_key::kShards), facts.shard);
   facts.cluster->cut_off = TextPart(shard, status_key::kError);
+  facts.cluster->table_rests = TextPart(PartOf(shard, status_key::kResting), std::string(task.key.table));
   if (const Json& speed = PartOf(shard, status_key::kScanSpeed); speed.is_number())
     facts.cluster->scan_speed = speed.get<double>();
   const auto rule = facts.config.BandOf(Urgency(task.priority, task.failures));

@@ -187,6 +187,10 @@ void ExplainPlan(const WhyFacts& facts, Reasons& out) {
   } else if (!cluster.cut_off.empty()) {
     out.push_back({"owner_cut_off", cluster.owner + ", which has its slice, can't work in shard " +
                                         facts.shard + ": " + cluster.cut_off + "."});
+  } else if (!cluster.table_rests.empty()) {
+    out.push_back({"table_rests", cluster.owner + ", which has its slice, claims nothing of table " +
+                                      std::string(facts.record.task.key.table) + " in shard " + facts.shard +
+                                      " until its database lets it: " + cluster.table_rests + "."});
   }
 }
 

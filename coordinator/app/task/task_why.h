@@ -18,6 +18,7 @@ struct ClusterFacts {
   std::string owner = {};                   // the worker that has it by the plan; empty: nobody
   bool owner_there = false;                 // and is there
   std::string cut_off = {};                 // why it can't work in the shard; empty: it can, as far as known
+  std::string table_rests = {};             // why it claims nothing of the table; empty: it does
   bool draining = false;                    // and gives up what it has
   std::vector<std::string> drained = {};    // workers that are there and may have nothing
   bool all_drained = false;                 // there is no other
@@ -71,8 +72,8 @@ struct WhyFacts {
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
 //             no_handler · cannot_open · slice_unowned · owner_gone · owner_cut_off ·
-//             draining (all workers) · permits_held_up · permits · limit · behind · next_round · next_band ·
-//             queue_full · due · braked
+//             table_rests · draining (all workers) · permits_held_up · permits · limit · behind · next_round
+//             · next_band · queue_full · due · braked
 //   running   running · limit · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

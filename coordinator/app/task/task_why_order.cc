@@ -111,7 +111,7 @@ void ExplainPlace(const WhyFacts& facts, std::vector<Reason>& out) {
 // Nothing of its type starts: no limit is asked, and no place in the order helps.
 bool StartsNothing(const std::vector<Reason>& reasons) {
   return Has(reasons, "paused") || Has(reasons, "breaker") || Has(reasons, "outside_hours") ||
-         Has(reasons, "cannot_open") || Has(reasons, "owner_cut_off");
+         Has(reasons, "cannot_open") || Has(reasons, "owner_cut_off") || Has(reasons, "table_rests");
 }
 
 }  // namespace

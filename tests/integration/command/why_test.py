@@ -178,6 +178,17 @@ class WhyTest(unittest.TestCase):
         self.ended(task)
         self.s.millrace("task", "cancel", orphan)
 
+    def test_what_stands_in_a_table_that_is_locked_as_a_whole(self):
+        task = self.submit("noop", None, "--in", "3s")
+        with self.s.db.connect() as other, other.cursor() as cursor:
+            cursor.execute("LOCK TABLES tasks READ")
+            self.says(task, "table_rests", r"w1, which has its slice, claims nothing of table tasks in shard main until its "
+                                           r"database lets it: .*[Ll]ock wait timeout", 60)
+            told = " ".join(self.s.millrace("cluster", "status", expect=(0, 1)).split())
+            self.assertRegex(told, r"nothing of table tasks in shard main is claimed by w1: .*[Ll]ock wait timeout")
+            cursor.execute("UNLOCK TABLES")
+        self.ended(task)
+
     def test_what_a_dead_worker_has(self):
         task = self.submit("sleep", {"ms": HOUR_MS})
         self.says(task, "running", "alive")

@@ -83,6 +83,20 @@ TEST(ClusterHealthTest, AWorkerThatCantWorkInAShardIsSaidThoughTheShardAnswersHe
                   AllOf(HasSubstr("w1, w2 can't work"), HasSubstr("1 slice"), HasSubstr("drain ID"))));
 }
 
+TEST(ClusterHealthTest, ATableOfWhichNothingIsClaimedIsSaidOnceForWorkersThatSayTheSame) {
+  const auto status = [](nlohmann::ordered_json resting) {
+    return nlohmann::ordered_json{{"shards", {{"main", {{"resting", std::move(resting)}}}}}};
+  };
+  ClusterSnapshot snapshot = HealthyCluster();
+  for (const char* id : {"w1", "w2"})
+    snapshot.statuses[id] = status({{"tasks", "Lock wait timeout exceeded"}});
+  snapshot.statuses["w3"] = status("not an object");
+  EXPECT_THAT(Told(snapshot, OneTable(), kLookedAt),
+              ElementsAre("nothing of table tasks in shard main is claimed by w1, w2: Lock wait timeout "
+                          "exceeded; see what locks it, or whether it is still there; it is tried again all "
+                          "the time"));
+}
+
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
   ClusterSnapshot snapshot = HealthyCluster();
   snapshot.candidates = {"w2"};

@@ -178,6 +178,13 @@ TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
   EXPECT_EQ(Texts(facts).front(),
             "w2, which has its slice, can't work in shard main: Can't connect to server on 'db' (115).");
   facts.cluster->cut_off.clear();
+  facts.cluster->table_rests = "Lock wait timeout exceeded";
+  EXPECT_THAT(Codes(facts), ElementsAre("table_rests", "workers", "owner"));
+  EXPECT_EQ(
+      Texts(facts).front(),
+      "w2, which has its slice, claims nothing of table tasks in shard main until its database lets it: "
+      "Lock wait timeout exceeded.");
+  facts.cluster->table_rests.clear();
   facts.cluster->draining = true;
   EXPECT_THAT(Codes(facts), ElementsAre("due", "workers", "draining")) << "it works on until then";
   facts.cluster->owner_there = false;

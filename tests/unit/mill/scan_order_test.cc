@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -342,9 +344,13 @@ TEST_F(ScanOrderTest, ATableThatIsLockedAsAWholeKeepsNoOtherWaiting) {
   Go(seconds(10));
   EXPECT_THAT(Claimed(), UnorderedElementsAre(Pair("a", 30), Pair("b", 30)));
   EXPECT_LE(worker.scan.asked.claims, 6) << "it is tried again now and then";
+  Go(seconds(5));
+  EXPECT_THAT(worker.mill().View().resting, ElementsAre(Pair(TableName("tasks_000"), Not(IsEmpty()))));
   worker.scan.unwritable.reset();
   Go(seconds(11));
   EXPECT_EQ(Claimed().at("a"), 330u);
+  Go(seconds(11));
+  EXPECT_THAT(worker.mill().View().resting, IsEmpty());
 }
 
 TEST_F(ScanOrderTest, ATableThatCanNotBeReadIsLeftOutForAWhile) {
@@ -360,6 +366,7 @@ TEST_F(ScanOrderTest, ATableThatCanNotBeReadIsLeftOutForAWhile) {
   EXPECT_FALSE(worker.mill().Idle());
   Go(seconds(60));
   EXPECT_LE(worker.scan.asked.refused, 7);
+  EXPECT_THAT(worker.mill().View().resting, ElementsAre(Pair(TableName("tasks_000"), Not(IsEmpty()))));
   worker.scan.unreadable.reset();
   Go(seconds(12));
   EXPECT_EQ(Claimed().at("a"), 30u);
@@ -375,6 +382,7 @@ TEST_F(ScanOrderTest, OfATableWhoseTasksCanNotBeSettledNoMoreAreClaimed) {
   Go(seconds(20));
   EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_001_done"), 300);
   EXPECT_GT(store_->Ask("SELECT count(*) FROM tasks_000 WHERE state=0"), 1'000);
+  EXPECT_THAT(worker.mill().View().resting, ElementsAre(Pair(TableName("tasks_000"), Not(IsEmpty()))));
   worker.RefuseSettlesOf(std::nullopt);
   Go(seconds(20));
   EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks_000_done"), 2'000);
