@@ -80,10 +80,9 @@ def every_kind(s, mail, hook):
     began["schedules"] = time.monotonic()
     wait_until("a task sleeps", lambda: store.change("UPDATE tasks SET attempt=attempt+1 WHERE state=2 AND handler='sleep' "
                                                      "AND id=(SELECT MIN(id) FROM tasks WHERE handler='sleep')"), 10)
+    refused = time.monotonic() + 3  # when it has slept at the latest
     wait_arrived(sinks, began, "firing", 30)
-    for name, cause in began.items():
-        took = max(sink.messages(name, "firing")[0][0] for sink in sinks) - cause
-        s.check(f"{name} is told within {PROMISED} s of its cause", f"{took:.1f} s", took <= PROMISED)
+    check_told(s, sinks, began)
     listed = {one["alert"]: one["firing"] for one in json.loads(store.command("alerts", "list", "--json"))["alerts"]}
     s.check("alerts list says which fire", listed, listed["failed"] and listed["unrunnable"] and not listed["crashes"])
     shown = {one["alert"]: one["fires"] for one in json.loads(store.command(
@@ -92,6 +91,7 @@ def every_kind(s, mail, hook):
     store.command("task", "cancel", "--all-matching", "--handler", "fail", "--state", "failed", "--yes")
     store.command("task", "cancel", "--all-matching", "--handler", "exotic", "--yes")
     wait_arrived(sinks, ("refused",), "firing", 40)
+    check_told(s, sinks, {"refused": refused})
     store.command("task", "cancel", "--all-matching", "--handler", "sleep", "--yes")
     wait_until("nobody sleeps", lambda: store.change("UPDATE tasks SET progress=progress WHERE handler='sleep'") == 0, 40)
 
@@ -99,7 +99,9 @@ def every_kind(s, mail, hook):
     for _ in range(3):
         wait_until("the crash took the process along", lambda: not store.process.runs(), 20)
         store.start()
+    again = time.monotonic()
     wait_arrived(sinks, ("crashes", "lost"), "firing", 30)
+    check_told(s, sinks, {"crashes": again, "lost": again}, "the start after it")
     wait_arrived(sinks, ("failed", "unrunnable", "late", "refused", "crashes", "lost"), "over", 40)
     wait_arrived(sinks, ("schedules",), "over", 60)  # 75 s are looked back at least
     kinds = ("failed", "late", "unrunnable", "refused", "crashes", "lost", "schedules")
@@ -108,6 +110,13 @@ def every_kind(s, mail, hook):
             all(row[0] == row[2] and row[1] == row[3] and 1 <= row[1] <= row[0] <= 3 for row in counts.values()))
     store.process.terminate()
     store.process.exit_code(30)
+
+
+def check_told(s, sinks, since, what="its cause"):
+    """`since`: of each alert that was told, the time.monotonic() from which on it could be."""
+    for name, cause in since.items():
+        took = max(sink.messages(name, "firing")[0][0] for sink in sinks) - cause
+        s.check(f"{name} is told within {PROMISED} s of {what}", f"{took:.1f} s", took <= PROMISED)
 
 
 def _runs(store):

@@ -6,6 +6,7 @@
 #include <semaphore>
 
 #include "tests/integration/handlers/script_server.h"
+#include "tests/support/test_certificate.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
 namespace {
@@ -146,6 +147,58 @@ TEST_F(HttpCallTest, ALookUpThatHangsIsEndedAsACallIs) {
   EXPECT_EQ(call(), "timeout");
   context_.stop = true;
   EXPECT_EQ(call(), "stopped");
+}
+
+// A server that speaks TLS alone, with a certificate for its address or for `names`.
+class SecureHttpCallTest : public ShippedHandlerTest {
+ protected:
+  Outcome Post(const ScriptServer& server, const std::string& authority = "") {
+    const std::string ca_file = authority.empty() ? "" : R"(,"ca_file":")" + authority + "\"";
+    return Run("http_call", R"({"url":"https://)" + server.Address() + "/200\"" + ca_file + "}",
+               R"({"a": 1})", {{"bearer_token", "t0ken"}});
+  }
+  static std::vector<std::string> Identity(const TestCertificate& certificate) {
+    return {"--certificate", certificate.certificate(), "--key", certificate.key()};
+  }
+  // Whether anything of a call reached the server.
+  static testing::AssertionResult WasTold(ScriptServer& server) {
+    server.Stop();
+    const std::string request = server.NextLine();
+    return request.empty() ? testing::AssertionFailure() : testing::AssertionSuccess() << request;
+  }
+
+  const TestCertificate certificate_;
+  ScriptServer server_{"http_server.py", Identity(certificate_)};
+};
+
+TEST_F(SecureHttpCallTest, PostsEncryptedToAServerOfATrustedAuthority) {
+  const Outcome outcome = Post(server_, certificate_.certificate());
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+  EXPECT_EQ(outcome.text, "200: answer");
+  EXPECT_THAT(server_.NextLine(), HasSubstr(R"("Authorization": "Bearer t0ken")"));
+}
+
+TEST_F(SecureHttpCallTest, AServerOfAnUnknownAuthorityIsToldNothing) {
+  const Outcome outcome = Post(server_);
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "certificate") << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("'ca_file' names the authorities to trust"));
+  EXPECT_FALSE(WasTold(server_));
+}
+
+TEST_F(SecureHttpCallTest, AServerWithACertificateForAnotherNameIsToldNothing) {
+  const TestCertificate elsewhere("DNS:elsewhere.example");
+  ScriptServer server("http_server.py", Identity(elsewhere));
+  const Outcome outcome = Post(server, elsewhere.certificate());
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "certificate") << outcome.text;
+  EXPECT_FALSE(WasTold(server));
+}
+
+TEST_F(SecureHttpCallTest, AFileOfAuthoritiesThatIsNotThereIsTold) {
+  const Outcome outcome = Post(server_, certificate_.certificate() + ".not");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "certificate") << outcome.text;
 }
 
 TEST_F(HttpCallTest, OptionsThatCannotWorkAreRefused) {

@@ -1,7 +1,11 @@
-"""An HTTP server on a free port for http_call's tests. Prints its port, then one JSON line per request."""
+"""An HTTP server on a free port for http_call's tests. Prints its port, then one JSON line per request.
+
+Usage: http_server.py [--certificate FILE --key FILE]    with these it speaks TLS alone
+"""
+import argparse
 import http.server
 import json
-import sys
+import ssl
 import threading
 import time
 
@@ -39,7 +43,16 @@ class Answers(http.server.BaseHTTPRequestHandler):
         pass
 
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--certificate")
+parser.add_argument("--key")
+arguments = parser.parse_args()
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
 server.daemon_threads = True
+if arguments.certificate:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(arguments.certificate, arguments.key)
+    # Each handshake in its connection's own thread: one that is broken off ends that connection alone.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 print(server.server_address[1], flush=True)
 server.serve_forever()

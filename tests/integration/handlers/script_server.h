@@ -37,12 +37,19 @@ class ScriptServer {
     port_ = NextLine();
   }
   ~ScriptServer() {
-    ::kill(process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
+    Stop();
     std::fclose(output_);
   }
   ScriptServer(const ScriptServer&) = delete;
   ScriptServer& operator=(const ScriptServer&) = delete;
+
+  // What it had printed by then can be read still.
+  void Stop() {
+    if (process_ < 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
 
   std::string Address() const { return "127.0.0.1:" + port_; }
 
