@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """From a plain INSERT to its handler's first line, one task at a time, on an idle worker, by the same clock on both ends:
-with the poll alone and, where the program has one, with the doorbell. The INSERT's own round trip and what a sleeper is
-late by, measured beside it, say what the machine itself takes.
+with the poll alone and, where the program has one, with the doorbell. The INSERT's own round trip, a COMMIT's and what a
+sleeper is late by, measured beside it, say what the machine itself takes.
 
-  latency.py [--tasks 200] [--rounds 3] [--json FILE]     (scripts/bench latency sets what it needs)
+  latency.py [--tasks 200] [--rounds 3] [--json FILE] [--most-over MS] [--most-over-poll MS]
+                                                        (scripts/bench latency sets what it needs)
 """
 import argparse
 import os
@@ -25,6 +26,7 @@ BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 DURABLE = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=256M", "--log-bin=binlog", "--sync-binlog=1",
            "--binlog-format=ROW", "--performance-schema=OFF")
 SQL = "INSERT INTO tasks (handler, params) VALUES ('stopwatch', %s)"
+POLL_MS = 200  # the program's own
 LATE = "import time\nwhile True:\n t=time.monotonic_ns(); time.sleep(0.004); print(time.monotonic_ns()-t-4000000, flush=True)"
 
 
@@ -83,20 +85,41 @@ def measure(server, arguments, tasks):
     return [int(line) / 1e6 for line in lines_of(log)][20:], trips[20:]
 
 
+def commits(server, count):
+    """Milliseconds that a COMMIT takes alone, its row being written before: of a table that is none of the worker's."""
+    server.db.rows("CREATE DATABASE IF NOT EXISTS beside")
+    server.db.rows("CREATE TABLE IF NOT EXISTS beside.notes (id BIGINT PRIMARY KEY AUTO_INCREMENT, text VARCHAR(100))")
+    took = []
+    connection = server.db.connect(autocommit=False)
+    with connection.cursor() as cursor:
+        for _ in range(count):
+            cursor.execute("INSERT INTO beside.notes (text) VALUES ('a note')")
+            began = time.monotonic_ns()
+            connection.commit()
+            took.append((time.monotonic_ns() - began) / 1e6)
+    connection.close()
+    return took
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=200, help="of each round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
+    parser.add_argument("--most-over", type=float, metavar="MS", help="ends with 1 where the doorbell's median is more than "
+                        "this over the INSERT's own round trip and one COMMIT")
+    parser.add_argument("--most-over-poll", type=float, metavar="MS",
+                        help="the same where the poll's 99th percentile is more than this over its interval")
     options = parser.parse_args()
     ways = {"poll": ()} | ({"doorbell": ("--doorbell",)} if has_doorbell() else {})
     figures = Figures("latency", "From a plain INSERT to the handler's first line, one at a time", "ms")
     waited = {way: [] for way in ways}
-    trips = []
+    trips, committed = [], []
     with Server() as server:
         figures.facts["server"] = f"MariaDB {server.db.value('SELECT VERSION()')}, {' '.join(DURABLE)}"
         sleeper = Process("sleeper", [sys.executable, "-c", LATE], os.path.join(server.folder, "sleeper"))
         for _ in range(options.rounds):
+            committed += commits(server, options.tasks)
             for way, arguments in ways.items():
                 found, own = measure(server, arguments, options.tasks)
                 waited[way] += found
@@ -111,10 +134,19 @@ def main():
                                                f"p99.9 {percentile(found, 0.999):.2f} ms of {len(found)} tasks")
     figures.facts["the INSERT's own round trip"] = (f"p50 {statistics.median(trips):.2f} ms, "
                                                     f"p99 {percentile(trips, 0.99):.2f} ms, a durable commit each")
+    figures.facts["a COMMIT alone"] = f"p50 {statistics.median(committed):.2f} ms, p99 {percentile(committed, 0.99):.2f} ms"
     figures.facts["a sleeper beside it is late by"] = (f"p50 {statistics.median(late):.2f} ms, p99 {percentile(late, 0.99):.2f} "
                                                        f"ms, p99.9 {percentile(late, 0.999):.2f} ms")
     print("\n" + figures.table())
     figures.write(options.json)
+    allowed = statistics.median(trips) + statistics.median(committed)
+    too = [text for text, wrong in (
+        (f"with the doorbell {statistics.median(waited.get('doorbell', [0])):.2f} ms, of which {allowed:.2f} are the server's",
+         options.most_over is not None and statistics.median(waited["doorbell"]) > allowed + options.most_over),
+        (f"p99 with the poll {percentile(waited['poll'], 0.99):.2f} ms",
+         options.most_over_poll is not None and percentile(waited["poll"], 0.99) > POLL_MS + options.most_over_poll)) if wrong]
+    if too:
+        sys.exit("beyond its bounds: " + "; ".join(too))
 
 
 if __name__ == "__main__":
