@@ -2,6 +2,7 @@
 
 #include <pwd.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -134,7 +135,11 @@ Result<std::string> MakeStateFolder(const std::string& folder) {
 std::string Actor() {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  const passwd* user = getpwuid(getuid());
+  // Several shards may be told at once, each by a thread.
+  passwd entry{};
+  passwd* user = nullptr;
+  std::array<char, 16'384> texts{};
+  if (getpwuid_r(getuid(), &entry, texts.data(), texts.size(), &user) != 0) user = nullptr;
   return (user == nullptr ? std::to_string(getuid()) : std::string(user->pw_name)) + "@" + host;
 }
 
