@@ -1,6 +1,7 @@
 #include <millrace/mail_address.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <type_traits>
 
 #include "framework/config/parts.h"
@@ -115,6 +116,14 @@ AlertConfig ReadAlert(const json& value, const KeyPath& path, Problems& problems
   return alert;
 }
 
+// What people have configured for tasks of their own serves the alerts, too.
+void CopyKeys(const HandlerConfig& handler, std::initializer_list<const char*> keys, json& options) {
+  const json theirs = json::parse(handler.options, nullptr, false);
+  for (const char* key : keys) {
+    if (theirs.is_object() && theirs.contains(key)) options[key] = theirs[key];
+  }
+}
+
 // How the types that carry alerts are run.
 HandlerConfig CarrierOf(json options) {
   HandlerConfig carrier;
@@ -166,13 +175,12 @@ void AddAlertCarriers(Config& config) {
     if (!alert.webhook.empty()) urls[name] = alert.webhook;
     if (!alert.mail.empty()) to[name] = alert.mail;
   }
-  config.handlers[kWebhookType] = CarrierOf({{"urls", urls}});
+  json web{{"urls", urls}};
+  CopyKeys(config.HandlerFor(kHttpCallType), {"ca_file"}, web);
+  config.handlers[kWebhookType] = CarrierOf(std::move(web));
   const HandlerConfig& mail = config.HandlerFor(kSendMailType);
   json options{{"to", to}};
-  const json server = json::parse(mail.options, nullptr, false);
-  for (const char* key : {"server", "from", "security", "user", "ca_file", "timeout_ms"}) {
-    if (server.is_object() && server.contains(key)) options[key] = server[key];
-  }
+  CopyKeys(mail, {"server", "from", "security", "user", "ca_file", "timeout_ms"}, options);
   HandlerConfig carrier = CarrierOf(std::move(options));
   carrier.secrets = mail.secrets;
   config.handlers[kMailType] = std::move(carrier);

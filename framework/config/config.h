@@ -150,6 +150,7 @@ struct AlertConfig {
 
 // Whose options and secrets name the server for kMailType.
 inline constexpr char kSendMailType[] = "send_mail";
+inline constexpr char kHttpCallType[] = "http_call";  // likewise for its `ca_file`
 
 struct Config {
   EngineConfig engine;

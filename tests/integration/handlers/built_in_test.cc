@@ -7,6 +7,7 @@
 
 #include "framework/config/config.h"
 #include "tests/integration/handlers/script_server.h"
+#include "tests/support/test_certificate.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
 namespace millrace::engine {
@@ -47,6 +48,24 @@ TEST_F(BuiltInTest, AMessageIsPostedToTheAlertsOwnUrl) {
       Carry(kWebhookType, Hooked(), R"({"alert":"a","url":"http://127.0.0.1:1/elsewhere","text":"x"})");
   EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
   EXPECT_THAT(http_.NextLine(), HasSubstr(R"("path": "/200")"));
+}
+
+TEST_F(BuiltInTest, AMessageIsPostedToAServerOfTheAuthoritiesThatHttpCallTrusts) {
+  const TestCertificate certificate;
+  ScriptServer server("http_server.py",
+                      {"--certificate", certificate.certificate(), "--key", certificate.key()});
+  const auto post = [&](const std::string& options) {
+    const auto config = ParseConfig(R"({"handlers":{"http_call":{"options":)" + options +
+                                        R"(}},"alerts":{"a":{"kind":"failed","webhook":"https://)" +
+                                        server.Address() + R"(/200"}}})",
+                                    "test");
+    EXPECT_TRUE(config.has_value()) << (config ? "" : config.error().message);
+    return Run(kWebhookType, config->HandlerFor(kWebhookType).options, R"({"alert":"a","text":"x"})");
+  };
+  EXPECT_EQ(post("{}").error_class, "certificate");
+  const Outcome outcome = post(R"({"ca_file":")" + certificate.certificate() + "\"}");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+  EXPECT_THAT(server.NextLine(), HasSubstr(R"("path": "/200")"));
 }
 
 TEST_F(BuiltInTest, AMessageIsMailedToTheAlertsOwnAddress) {

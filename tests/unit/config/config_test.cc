@@ -280,10 +280,11 @@ TEST(ConfigTest, BadAlertsAreRefusedByTheirKeys) {
   EXPECT_THAT(Refusal(R"({"handlers": {"millrace.mail": {}}})"), HasSubstr("are the program's own"));
 }
 
-TEST(ConfigTest, TheTypesThatCarryAlertsTakeTheirAddressesFromThemAndTheServerFromSendMail) {
+TEST(ConfigTest, TheTypesThatCarryAlertsTakeTheirAddressesFromThemAndTheRestFromTheTypesOfPeople) {
   const auto config = ParseConfig(
       R"({"handlers": {"send_mail": {"options": {"server": "mx:25", "from": "m@e", "subject": "s", "body": "b"},
-          "secrets": {"password": {"file": "/etc/p"}}}},
+          "secrets": {"password": {"file": "/etc/p"}}},
+          "http_call": {"options": {"url": "https://e/y", "ca_file": "/etc/ca", "headers": {"X": "y"}}}},
           "alerts": {"a": {"kind": "failed", "mail": ["o@e"], "webhook": "https://e/x"}}})",
       "m.json");
   ASSERT_TRUE(config) << config.error().message;
@@ -291,7 +292,7 @@ TEST(ConfigTest, TheTypesThatCarryAlertsTakeTheirAddressesFromThemAndTheServerFr
   EXPECT_EQ(mail, nlohmann::json::parse(R"({"server": "mx:25", "from": "m@e", "to": {"a": ["o@e"]}})"));
   EXPECT_EQ(config->HandlerFor(kMailType).secrets.at("password").file, "/etc/p");
   EXPECT_EQ(nlohmann::json::parse(config->HandlerFor(kWebhookType).options),
-            nlohmann::json::parse(R"({"urls": {"a": "https://e/x"}})"));
+            nlohmann::json::parse(R"({"urls": {"a": "https://e/x"}, "ca_file": "/etc/ca"})"));
   EXPECT_FALSE(ParseConfig("{}", "m.json")->handlers.contains(kMailType));
   EXPECT_THAT(ConfigText(*config), Not(HasSubstr("millrace.mail")));
 }
