@@ -82,9 +82,7 @@ std::size_t SlicesIn(const ClusterSnapshot& snapshot, const std::string& id, con
 void AddCutOff(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> workers;  // by shard, and why
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto& shards = PartOf(status, status_key::kShards);
-    if (!shards.is_object()) continue;
-    for (const auto& [name, shard] : shards.items()) {
+    for (const auto& [name, shard] : ObjectPart(status, status_key::kShards).items()) {
       if (std::string why = TextPart(shard, status_key::kError); !why.empty())
         workers[{name, std::move(why)}].push_back(id);
     }
@@ -106,11 +104,8 @@ void AddCutOff(const ClusterSnapshot& snapshot, TroubleList& troubles) {
 void AddResting(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> workers;  // by place, and why
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto& shards = PartOf(status, status_key::kShards);
-    if (!shards.is_object()) continue;
-    for (const auto& [name, shard] : shards.items()) {
-      const auto& tables = PartOf(shard, status_key::kResting);
-      if (!tables.is_object()) continue;
+    for (const auto& [name, shard] : ObjectPart(status, status_key::kShards).items()) {
+      const auto& tables = ObjectPart(shard, status_key::kResting);
       for (const auto& [table, why] : tables.items())
         workers[{"table " + table + " in shard " + name, TextPart(tables, table)}].push_back(id);
     }
@@ -223,9 +218,7 @@ void AddIgnored(const ClusterSnapshot& snapshot, TroubleList& troubles) {
 // Where the brake holds (`engine.brake`, or after an outage), and how much.
 void AddBrakes(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto& shards = PartOf(status, status_key::kShards);
-    if (!shards.is_object()) continue;
-    for (const auto& [name, shard] : shards.items()) {
+    for (const auto& [name, shard] : ObjectPart(status, status_key::kShards).items()) {
       const auto& speed = PartOf(shard, status_key::kScanSpeed);
       if (!speed.is_number()) continue;
       troubles.push_back(

@@ -214,6 +214,12 @@ const ordered_json& PartOf(const ordered_json& json, const std::string& key) {
   return found == json.end() ? none : *found;
 }
 
+const ordered_json& ObjectPart(const ordered_json& json, const std::string& key) {
+  static const ordered_json none = ordered_json::object();
+  const ordered_json& object = PartOf(json, key);
+  return object.is_object() ? object : none;
+}
+
 std::string TextPart(const ordered_json& json, const std::string& key) {
   const ordered_json& text = PartOf(json, key);
   return text.is_string() ? text.get<std::string>() : "";

@@ -49,8 +49,9 @@ struct ClusterSnapshot {
 Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::string>& ids);
 
 // What stands in a status, or in another text that anybody may have written: what is not there, or is
-// something else, says nothing (null, an empty text, 0). A number is brought into 0 … 1e9.
+// something else, says nothing (null, an empty object, an empty text, 0). A number is brought into 0 … 1e9.
 const nlohmann::ordered_json& PartOf(const nlohmann::ordered_json& json, const std::string& key);
+const nlohmann::ordered_json& ObjectPart(const nlohmann::ordered_json& json, const std::string& key);
 std::string TextPart(const nlohmann::ordered_json& json, const std::string& key);
 double NumberPart(const nlohmann::ordered_json& json, const std::string& key);
 // The texts in a list, and a number that means something by being there, in 0 … 1e15.

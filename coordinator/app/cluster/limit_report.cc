@@ -38,9 +38,8 @@ std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot) {
   std::vector<LimitLine> lines;
   std::map<std::string, double> rates;  // by type, of all shares
   for (const auto& [id, status] : snapshot.statuses) {
-    const ordered_json& limits = PartOf(status, status_key::kLimits);
-    if (!limits.is_object()) continue;
-    for (const auto& [type, told] : limits.items()) rates[type] += NumberPart(ShareIn(status, type), "rate");
+    for (const auto& [type, told] : ObjectPart(status, status_key::kLimits).items())
+      rates[type] += NumberPart(ShareIn(status, type), "rate");
   }
   for (const auto& [id, status] : snapshot.statuses) {
     const auto told =

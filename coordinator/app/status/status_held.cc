@@ -154,9 +154,8 @@ ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
   }
   for (const auto& [id, status] : snapshot.statuses) {
     for (const std::string& type : TextsPart(status, status_key::kFull)) holds.full[type].insert(id);
-    const Json& shards = PartOf(status, status_key::kShards);
-    if (!shards.is_object()) continue;
-    for (const auto& [name, shard] : shards.items()) ReadShard(shard, name, holds);
+    for (const auto& [name, shard] : ObjectPart(status, status_key::kShards).items())
+      ReadShard(shard, name, holds);
   }
   return holds;
 }

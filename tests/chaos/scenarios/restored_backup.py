@@ -26,11 +26,6 @@ def restore(s, path):
         client(s, "mariadb", stdin=file)
 
 
-def counts(s):
-    """(waiting or running, running, done, effects)."""
-    return (s.unfinished(), s.running(), s.done(), s.db.value("SELECT COUNT(*) FROM effects"))
-
-
 def run(s):
     tasks = s.size(400, 4000)
     s.start_mariadb()
@@ -46,9 +41,10 @@ def run(s):
     s.check("the worker stops in good order", code := worker.terminate(), code == 0)
 
     restore(s, s.path("backup.sql"))
-    waiting, running, done, effects = counts(s)
+    running, done, effects = s.running(), s.done(), s.db.value("SELECT COUNT(*) FROM effects")
+    waiting = s.unfinished() - running
     s.check("the backup was made in the midst of it: tasks waited, ran and were done",
-            f"{waiting - running} waited, {running} ran, {done} were done", waiting > running > 0 < done)
+            f"{waiting} waited, {running} ran, {done} were done", waiting > 0 < running and done > 0)
     s.check("it is consistent: an effect for each that was done", f"{effects} effects", effects == done)
     s.start_worker(**settings)
     wait_until("all are done once more", lambda: s.unfinished() == 0, 300)

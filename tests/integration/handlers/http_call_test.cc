@@ -149,7 +149,7 @@ TEST_F(HttpCallTest, ALookUpThatHangsIsEndedAsACallIs) {
   EXPECT_EQ(call(), "stopped");
 }
 
-// A server that speaks TLS alone, with a certificate for its address or for `names`.
+// A server that speaks TLS alone, with a certificate for its address.
 class SecureHttpCallTest : public ShippedHandlerTest {
  protected:
   Outcome Post(const ScriptServer& server, const std::string& authority = "") {
