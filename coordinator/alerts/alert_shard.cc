@@ -126,7 +126,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), info.table) != wanted.end())
       all.push_back({info.table});
   }
-  BOOST_OUTCOME_TRY(map, tasks_->Due(all, DueFloor{}));
+  BOOST_OUTCOME_TRY(map, tasks_->Due(all, DueWanted{}));
   unread_ = map.refused;
   seen.whole_due = seen.whole_due && unread_.empty();
   if (!seen.late) seen.late.emplace();

@@ -73,7 +73,7 @@ ShardLook::Claimers ShardLook::LookAtGroups() {
   std::vector<TableSlices> all;
   for (const TableInfo& info : facts_.tables) all.push_back({.table = info.table});
   if (all.empty()) return running;
-  const auto map = tasks_->Due(all, DueFloor{});
+  const auto map = tasks_->Due(all, DueWanted{});
   if (!map) {
     Doubt("orphans, and which task types wait", map.error());
     return running;

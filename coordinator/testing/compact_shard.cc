@@ -31,14 +31,23 @@ Task ViewOf(const TableName& table, const CompactRow& row) {
   return task;
 }
 
+DueGroup GroupOf(const TableName& table, const CompactRow& row) {
+  return {table, row.slice, row.handler, Urgency(row.priority, row.failures), row.run_at};
+}
+
 auto PlaceOf(const DueGroup& group) { return std::tie(group.slice, group.handler, group.urgency); }
 
-// Whether a map with this floor tells of a row of this group and time.
-bool IsAbove(const DueFloor& floor, const DueGroup& row) {
-  if (row.first_run_at >= floor.from) return true;
-  return std::any_of(floor.earlier.begin(), floor.earlier.end(), [&](const DueGroup& own) {
-    return own.table == row.table && PlaceOf(own) == PlaceOf(row) && row.first_run_at >= own.first_run_at;
+// One row more, where groups are told by them.
+void Join(std::vector<DueGroup>& groups, DueGroup row, WallTime now) {
+  row.later = row.first_run_at > now;
+  row.rows = row.later ? 0 : 1;
+  const auto known = std::find_if(groups.begin(), groups.end(), [&](const DueGroup& group) {
+    return group.table == row.table && PlaceOf(group) == PlaceOf(row);
   });
+  if (known == groups.end()) return groups.push_back(std::move(row));
+  known->first_run_at = std::min(known->first_run_at, row.first_run_at);
+  known->later = known->later || row.later;
+  known->rows += row.rows;
 }
 
 bool Belongs(const CompactRow& row, const DueGroup& group) {
@@ -96,8 +105,35 @@ std::size_t CompactShard::Open() const {
   return open;
 }
 
-Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueFloor& floor) const {
+DueMap CompactShard::Part(std::span<const TableSlices> tables, const DueWanted& wanted) const {
   DueMap map;
+  map.now = clock_.WallNow();
+  for (const TableSlices& slices : tables) {
+    const CompactTable* table = TableOf(slices.table);
+    const auto newer = wanted.newer.find(slices.table);
+    if (table == nullptr) continue;
+    for (const std::uint64_t id : table->open) {
+      const CompactRow& row = table->rows[id - 1];
+      const DueGroup group = GroupOf(slices.table, row);
+      if (newer != wanted.newer.end() && id > newer->second) {
+        std::uint64_t& greatest = map.greatest[slices.table];
+        greatest = std::max(greatest, id);
+        const bool waits = row.state == TaskState::Waiting && slices.Covers(row.slice, row.handler);
+        if (waits) Join(map.groups, group, map.now);
+      }
+      for (const DueGroup& after : wanted.after) {
+        if (after.table == group.table && PlaceOf(after) == PlaceOf(group) && row.run_at > after.first_run_at)
+          Join(map.after, group, map.now);
+      }
+    }
+  }
+  return map;
+}
+
+Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueWanted& wanted) const {
+  if (wanted.IsPart()) return Part(tables, wanted);
+  DueMap map;
+  map.now = clock_.WallNow();
   for (const TableSlices& slices : tables) {
     const auto first = static_cast<std::ptrdiff_t>(map.groups.size());
     const CompactTable* table = TableOf(slices.table);
@@ -105,19 +141,22 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueF
     for (const std::uint64_t id : table->open) {
       const CompactRow& row = table->rows[id - 1];
       if (!slices.Covers(row.slice, row.handler)) continue;
-      DueGroup group{slices.table, row.slice, row.handler, Urgency(row.priority, row.failures), row.run_at};
-      if (IsAbove(floor, group)) map.groups.push_back(std::move(group));
+      map.groups.push_back(GroupOf(slices.table, row));
     }
+    if (wanted.begins_parts) map.greatest[slices.table] = table->rows.size();
     const auto begin = map.groups.begin() + first;
     std::sort(begin, map.groups.end(), [](const DueGroup& a, const DueGroup& b) {
       return PlaceOf(a) != PlaceOf(b) ? PlaceOf(a) < PlaceOf(b) : a.first_run_at < b.first_run_at;
     });
-    map.groups.erase(
-        std::unique(begin, map.groups.end(),
-                    [](const DueGroup& a, const DueGroup& b) { return PlaceOf(a) == PlaceOf(b); }),
-        map.groups.end());
+    std::vector<DueGroup> heads;
+    std::for_each(begin, map.groups.end(), [&](DueGroup& row) {
+      const bool later = row.first_run_at > map.now;
+      if (heads.empty() || PlaceOf(heads.back()) != PlaceOf(row)) heads.push_back(std::move(row));
+      heads.back().later = wanted.begins_parts && later;
+    });
+    map.groups.erase(begin, map.groups.end());
+    std::move(heads.begin(), heads.end(), std::back_inserter(map.groups));
   }
-  map.now = clock_.WallNow();
   return map;
 }
 

@@ -115,7 +115,7 @@ class CompactShard {
   // Asks a task to stop, wherever it is.
   void Cancel(const TaskKey& key);
 
-  Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor = {}) const;
+  Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted = {}) const;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) const;
   Result<std::vector<std::uint64_t>> GreatestIds(std::span<const TableName> tables) const;
   Result<std::vector<Task>> Claim(const ClaimRequest& request);
@@ -185,6 +185,7 @@ class CompactShard {
   void Restore(State state) { state_ = std::move(state); }
 
  private:
+  DueMap Part(std::span<const TableSlices> tables, const DueWanted& wanted) const;
   CompactTable* TableOf(const TableName& name);
   const CompactTable* TableOf(const TableName& name) const;
   CompactRow* FindRow(const TableName& table, std::uint64_t id);

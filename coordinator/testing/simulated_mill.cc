@@ -76,13 +76,13 @@ class SimulatedScan final : public OfShard<ScanPort> {
         round_aging_(aging_now_()),
         aging_(round_aging_) {}
 
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueWanted& wanted) override {
     mapped_ = std::make_shared<WallTime>();
     aging_ = round_aging_;
     read_.clear();
     taken_.clear();
-    return Read<DueMap>([tables, floor, mapped = mapped_](CheckedShard& shard) {
-      Result<DueMap> map = shard.shard().Due(tables, floor);
+    return Read<DueMap>([tables, wanted, mapped = mapped_](CheckedShard& shard) {
+      Result<DueMap> map = shard.shard().Due(tables, wanted);
       if (map) *mapped = map->now;
       return map;
     });

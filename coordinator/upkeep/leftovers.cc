@@ -50,7 +50,7 @@ bool Ownership::Covers(const std::string& shard, const DueGroup& group) const {
 void Leftovers::Look(const std::vector<TableName>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
   for (const TableName& table : tables) all.push_back({table});
-  const auto map = store_->Due(all, DueFloor{});
+  const auto map = store_->Due(all, DueWanted{});
   if (!map) return;
   std::set<std::string> unrunnable;
   if (!map->refused.empty()) {  // such rows may wait there still

@@ -353,6 +353,7 @@ void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
   ForgetProgress(attempt);
   LeavePolicies(attempt);
   Count(attempt, settlement);
+  NoteIfReturned(attempt, settlement);
 }
 
 void Attempts::Known(std::span<const SettledAttempt> settled) {
@@ -366,6 +367,7 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
       continue;
     }
     Count(*attempt, *settlement);
+    NoteIfReturned(*attempt, *settlement);
     if (settlement->to != Settlement::To::Waiting || settlement->started) continue;
     MutexLock lock(mutex_);
     GoneBack& back = given_back_[attempt->task.handler];
@@ -373,6 +375,33 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
     back.due = std::max(back.due, parts_.clock.Now() + settlement->delay.value_or(Micros(0)));
   }
   if (in_flight_.Leave(keys)) RoomAgain();
+}
+
+// No delay leads to before the due time that it had.
+void Attempts::NoteIfReturned(const Attempt& attempt, const Settlement& settlement) {
+  if (settlement.to != Settlement::To::Waiting || settlement.hold) return;
+  const Task& task = attempt.task;
+  const std::uint32_t failures = task.failures + (settlement.failed_attempt ? 1 : 0);
+  NoteReturned({task.key.table, task.slice, task.handler, Urgency(task.priority, failures)},
+               settlement.run_at.value_or(task.run_at));
+}
+
+void Attempts::NoteReturned(const DueGroup& group, WallTime due) {
+  MutexLock lock(mutex_);
+  const auto noted = returned_.emplace(GroupKeyOf(group), due).first;
+  noted->second = std::min(noted->second, due);
+}
+
+Attempts::Returned Attempts::TakeReturned(const std::function<bool(const DueGroup&)>& of) {
+  Returned taken;
+  MutexLock lock(mutex_);
+  for (auto noted = returned_.begin(); noted != returned_.end();) {
+    const auto& [table, slice, handler, urgency] = noted->first;
+    const auto next = std::next(noted);
+    if (of({table, slice, handler, urgency, noted->second})) taken.insert(returned_.extract(noted));
+    noted = next;
+  }
+  return taken;
 }
 
 std::map<std::string, Attempts::GoneBack> Attempts::TakeGivenBack() {

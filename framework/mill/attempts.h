@@ -169,6 +169,12 @@ class Attempts final : public AttemptHost {
   };
   // What has gone back to wait, and had not started, since this was asked last; by type.
   std::map<std::string, GoneBack> TakeGivenBack();
+  // A row of this group waits, or may, that did not: due then at the earliest.
+  void NoteReturned(const DueGroup& group, WallTime due);
+  // Those groups that are asked for of which that was noted since they were asked for last, and the earliest
+  // of it.
+  using Returned = std::map<GroupKey, WallTime>;
+  Returned TakeReturned(const std::function<bool(const DueGroup&)>& of);
   // It is not settled, and never will be: the mill has ended.
   void Dropped(Attempt& attempt);
 
@@ -220,6 +226,7 @@ class Attempts final : public AttemptHost {
  private:
   std::vector<AttemptPtr> Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo);
   void LookUpScope(std::span<const AttemptPtr> attempts) const;
+  void NoteIfReturned(const Attempt& attempt, const Settlement& settlement);
   void NoteRefused(const Attempt& attempt, const Settlement& settlement);
   void Count(const Attempt& attempt, const Settlement& settlement);
   TypeCounters& CountersOf(const Attempt& attempt) const;
@@ -242,6 +249,7 @@ class Attempts final : public AttemptHost {
   std::vector<AttemptPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
   std::map<TaskKey, TaskProgress> progress_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, GoneBack> given_back_ MILLRACE_GUARDED_BY(mutex_);
+  Returned returned_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

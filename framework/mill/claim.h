@@ -27,7 +27,7 @@ struct Claimed {
 // What the scan strand asks of the shard; see TaskStore.
 class ScanPort : public StrandPort {
  public:
-  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) = 0;
+  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueWanted& wanted) = 0;
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) = 0;

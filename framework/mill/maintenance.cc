@@ -195,7 +195,7 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
     for (std::size_t i = 0; i < pages.size(); ++i) {
       const std::vector<ScanRow>& rows = (*read)[i];
       if (rows.empty()) continue;
-      const bool rescued = co_await SweepRows(pages[i].group.table, rows, life, live);
+      const bool rescued = co_await SweepRows(pages[i].group, rows, life, live);
       if (!rescued) KeepLocked(pages[i]);
       pages[i].after = {rows.back().run_at, rows.back().id};
       // Behind a page of which some wait there is little more: a larger one would be read for nothing.
@@ -207,8 +207,9 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
   co_return true;
 }
 
-Step<bool> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life,
+Step<bool> Maintenance::SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, LifePtr life,
                                   Ids live) {
+  const TableName& table = group.table;
   RowsByClaim orphans;
   RowsByClaim unknown_own;
   for (const ScanRow& row : rows) {
@@ -228,6 +229,9 @@ Step<bool> Maintenance::SweepRows(const TableName& table, const std::vector<Scan
   for (auto& [claim, ids] : orphans) {
     const RescueRequest request{table, claim.first, claim.second, std::move(ids)};
     const auto rescued = co_await port_.Rescue(request);
+    // Its reply may have been lost.
+    if (rescued || rescued.error().code != ErrorCode::Invalid)
+      parts_.attempts.NoteReturned(group, rows.front().run_at);
     all = all && rescued && rescued->size() == request.ids.size();
     if (!rescued && rescued.error().code == ErrorCode::Invalid && refused_.insert(table).second) {
       LogError("tasks of a dead worker can't be set waiting: mend the rows, or what refuses them",

@@ -94,7 +94,7 @@ class Maintenance {
   // `pages`: the first of each group; each is read on while it shows running rows.
   Step<bool> SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live);
   // False: not all that the dead have left could be rescued now.
-  Step<bool> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
+  Step<bool> SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
   // all, where there is a doubt. That is dear, and doubts may come one by one: it waits for the sweep that is

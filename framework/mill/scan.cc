@@ -1,6 +1,7 @@
 #include "framework/mill/scan.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "framework/base/log.h"
@@ -12,9 +13,6 @@ namespace {
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
-constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
-constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
-constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
 
 // Of some of these rows, which stand beside theirs.
 std::vector<const DueGroup*> GroupsOf(const std::vector<std::uint64_t>& some,
@@ -120,11 +118,15 @@ Step<Micros> Scanner::Round() {
   const EngineConfig engine = parts_.engine.Get();
   failed_ = false;
   idle_.store(false);
+  const bool unknown = claimer_.HasUnknown();
   co_await claimer_.Resolve(!claiming_.load());
+  if (unknown && !claimer_.HasUnknown()) schedule_.Forget();  // what was not claimed is nobody's to look for
   const std::shared_ptr<Lease> life = parts_.lives.Own();
   if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) {
     suspects_.Forget();
     look_ = {};
+    schedule_.Forget();
+    known_.Forget();
     quiet_.store(!claiming_.load());
     co_return engine.poll;
   }
@@ -159,9 +161,11 @@ Step<Micros> Scanner::Round() {
 Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   std::string type;  // of the last that was asked for: whose turn it is
   TableName table = kDefaultTable;
+  std::optional<DueGroup> asked;
   Suspects::MayClaim may_claim = [&](const DueGroup& group) {
     type = group.handler;
     table = group.table;
+    asked = group;
     if (!MayClaim(group) || rounds_.Left(type) == 0) return Suspects::Take::Never;
     return parts_.admission.StartsNow(type) ? Suspects::Take::Now : Suspects::Take::Later;
   };
@@ -169,6 +173,7 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
   const ClaimWork work = claimer_.TakeWork();
   rounds_.Claimed(type, work.claimed);
+  if (asked && work.claimed == 0) LookForAgain(*asked, asked->first_run_at);
   if (!work.refused) co_return claimed;
   Rest(shared_.unwritable, table, work.took, claimed.error().message);
   co_return Status{};
@@ -176,6 +181,8 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
 
 Micros Scanner::AfterTrouble() {
   look_ = {};
+  schedule_.Forget();
+  known_.Forget();
   rounds_.Again();
   shared_.bands.Again();
   brake_.Failed(parts_.clock.Now());
@@ -296,177 +303,15 @@ Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<L
     if (goes_on && !work.refused && work.slowest > Micros(0))
       brake_.Answered(parts_.clock.Now(), work.slowest, brake_limit_);
     GiveUp(GroupsOf(work.left, ids, groups));
+    // Somebody may hold a lock on the others.
+    if (work.claimed + work.left.size() < ids.size()) {
+      for (const DueGroup* group : std::set(groups.begin(), groups.end()))
+        LookForAgain(*group, group->first_run_at);
+    }
   }
   if (in_flight.Arrived(found.bytes)) parts_.attempts.RoomAgain();
   shared_.claims.Land(type, {found.count, found.bytes});
   RestByBrake();
-}
-
-// Equally urgent groups get a share each before one of them gets more; and a lane that is full of idle work
-// has room for the urgent alone.
-Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found) {
-  const std::size_t wanted = found.wanted;
-  const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
-  for (auto equal = order.begin(); equal != order.end();) {
-    found.wanted = wanted;
-    if (!found.MayRead()) break;
-    const std::uint32_t urgency = work.ranks[*equal].urgency;
-    const ClaimLoad landed = shared_.claims.Landed(work.type);
-    const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, urgency);
-    found.wanted = std::min(wanted, shared_.claims.Free(work.type, room, landed).tasks);
-    const auto end =
-        std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
-    for (const std::size_t part : {share, found.wanted}) {
-      if (!found.MayRead()) break;
-      const bool read = co_await GatherFrom(work, {equal, end}, part, found);
-      if (!read) co_return false;
-    }
-    equal = end;
-  }
-  co_return true;
-}
-
-// As many groups at once as have what is wanted; a group whose page had rows that run already stays until it
-// has given its share or has no more.
-Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
-                               Candidates& found) {
-  std::vector<Share> shares;
-  while (found.MayRead()) {
-    std::erase_if(shares, [&](const Share& share) { return share.left == 0 || !MayHaveMore(*share.group); });
-    AddShares(work, groups, most, found, shares);
-    if (shares.empty()) co_return true;
-    const bool read = co_await ScanInto(work, shares, found);
-    if (!read) co_return false;
-  }
-  co_return true;
-}
-
-// Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
-// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
-void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
-                        const Candidates& found, std::vector<Share>& shares) {
-  const std::size_t wanted = found.wanted - found.count;
-  const std::size_t in_memory = std::max<std::size_t>(found.room / mean_bytes_, 1);
-  const std::size_t enough = std::min(wanted, in_memory);
-  const std::size_t most_rows = std::min(std::max(wanted, kRowsAtOnce), in_memory);
-  std::size_t rows = 0;  // at most
-  double expected = 0;
-  const auto count = [&](const Share& share) {
-    const std::size_t page = PageOf(share, found);
-    rows += page;
-    expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
-  };
-  for (const Share& share : shares) count(share);
-  for (; !groups.empty() && rows < most_rows && expected < static_cast<double>(enough);
-       groups = groups.subspan(1)) {
-    const DueGroup& group = *work.groups[groups.front()];
-    GroupRank& rank = work.ranks[groups.front()];
-    if (MayHaveMore(group)) {
-      const std::size_t part = std::min({most, wanted, shared_.bands.Left(group)});
-      count(shares.emplace_back(Share{&group, &rank, part}));
-    } else {
-      SetServed(group, rank);
-    }
-  }
-}
-
-void Scanner::SetServed(const DueGroup& group, GroupRank& rank) {
-  rank.served = turn_;
-  cursors_.Served(group, turn_);
-}
-
-bool Scanner::MayHaveMore(const DueGroup& group) const {
-  return MayClaim(group) && cursors_.MayHaveMore(group) && rounds_.Takes(group) &&
-         shared_.bands.Left(group) > 0;
-}
-
-// Running rows are the tender's business: it adopts our own and rescues those of the dead.
-bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
-  return row.state == TaskState::Waiting && !suspects_.IsSuspect(group, row);
-}
-
-// A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
-std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
-  return std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
-}
-
-void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
-  const auto fits = [&](const FoundRows& rows) {
-    const ClaimRequest& claim = rows.request;
-    return claim.attempt == row.attempt && claim.contents.empty() == !row.contents &&
-           claim.table == group.table;
-  };
-  auto claim = std::find_if(claims.rbegin(), claims.rend(), fits);
-  if (claim == claims.rend()) {
-    claims.push_back({{group.table, {}, row.attempt, {}}, {}});
-    claim = claims.rbegin();
-  }
-  claim->request.ids.push_back(row.id);
-  if (row.contents) claim->request.contents.push_back(std::move(*row.contents));
-  claim->groups.push_back(&group);
-  ++count;
-}
-
-Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
-  std::vector<ScanRequest> requests;
-  for (const Share& share : shares)
-    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
-                        rounds_.ByCreation(share.group->handler)});
-  found.pages += requests.size();
-  const BootTime sent = parts_.clock.Now();
-  auto pages = co_await port_.ScanEach(requests);
-  const BootTime now = parts_.clock.Now();
-  work_to_rest_of_ += now - sent;
-  if (!pages) co_return Note(Fail(pages.error()));
-  brake_.Answered(now, now - sent, brake_limit_);
-  std::size_t rows = 0;
-  std::size_t bytes = 0;
-  for (const std::vector<ScanRow>& page : *pages) {
-    rows += page.size();
-    for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
-  }
-  if (rows > 0) mean_bytes_ = bytes / rows;
-  std::size_t looked = 0;
-  std::size_t had = 0;
-  for (; looked < shares.size() && !found.Full(); ++looked) {
-    Share& share = shares[looked];
-    const std::size_t limit =
-        std::min({share.left, found.wanted - found.count, shared_.bands.Left(*share.group)});
-    SetServed(*share.group, *share.rank);
-    const Picked picked = Pick(*share.group, requests[looked], (*pages)[looked], limit, found);
-    share.left -= picked.taken;
-    had += picked.had;
-  }
-  if (looked > 0) work.yield = static_cast<double>(had) / static_cast<double>(looked);
-  if (sent_ && port_.HasLanded()) co_await Land();
-  co_return GoesOn();
-}
-
-Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
-                              std::size_t limit, Candidates& found) {
-  ScanPosition last = request.after;
-  bool full = rows.size() == request.limit;
-  const std::size_t before = found.count;
-  bool any = false;  // of its round
-  const std::vector<bool> in_hand = parts_.attempts.in_flight().Contains(group.table, rows);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    ScanRow& row = rows[i];
-    const std::size_t bytes = MemoryBudget::Of(row.bytes);
-    if (!in_hand[i] && rounds_.IsWithin(group, row) && IsFree(group, row)) {
-      any = true;
-      if (found.count == before + limit || !found.Takes(bytes)) {
-        full = true;
-        break;
-      }
-      found.Add(group, row);
-    }
-    last = {row.run_at, row.id};
-  }
-  cursors_.Advance(group, last, rows.size(), full);
-  rounds_.Read(group, last.run_at, any, full);
-  shared_.bands.Read(group, found.count - before, full);
-  const std::size_t taken = found.count - before;
-  return {taken, full ? rows.size() : taken};
 }
 
 }  // namespace millrace::engine

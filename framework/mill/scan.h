@@ -16,6 +16,7 @@
 #include "framework/base/clock.h"
 #include "framework/mill/claim.h"
 #include "framework/mill/idle_span.h"
+#include "framework/mill/known_groups.h"
 #include "framework/mill/lives.h"
 #include "framework/mill/look_schedule.h"
 #include "framework/mill/ring_looks.h"
@@ -43,8 +44,8 @@ struct ScanView {
   std::vector<BandView> bands;
 };
 
-// Run is the strand; the rest is thread-safe. Its parts: scan_look.cc (what there is to do), scan.cc (claims
-// of it).
+// Run is the strand; the rest is thread-safe. Its parts: scan_look.cc (what there is to do), scan_turns.cc
+// (whose turn it is), scan_pages.cc (what is read for it), scan.cc (claims).
 class Scanner {
  public:
   struct Parts {
@@ -93,8 +94,8 @@ class Scanner {
   // The shard says that something else is paused than it did before. True once for each change.
   bool TakePausesChanged() { return pauses_changed_.exchange(false); }
   ScanView View() const;
-  // The newest due map, of own groups alone; null while there is none, or where the last could not be read.
-  // Current: nothing has come to this scanner since, and no table was left out.
+  // The newest whole due map, of own groups alone; null while there is none, or where the last map could not
+  // be read. Current: nothing has come to this scanner since, and no table was left out.
   struct Seen {
     std::shared_ptr<const DueMap> map;
     bool current = false;
@@ -155,7 +156,7 @@ class Scanner {
   };
   struct Look {
     std::shared_ptr<const DueMap> map;
-    bool full = false;      // the map has no floor
+    bool full = false;      // the map is a whole one
     bool left_out = false;  // of its part, a table that can't be read
     BootTime asked{};
     std::uint64_t part = 0;      // the version of its part
@@ -179,7 +180,17 @@ class Scanner {
   Step<> LookAtRounds(BootTime now, std::vector<TableSlices> slices);
   // Something of the type that was claimed, or is about to be, has not ended.
   bool InHand(const std::string& type) const;
-  Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueFloor floor);
+  Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueWanted wanted);
+  // What the map is to bring that is taken now.
+  DueWanted Wanted(BootTime now, const std::vector<TableSlices>& slices);
+  // Before a look: what changes its rounds, and whether a part would not be enough for it.
+  void PrepareLook(std::uint64_t part, std::uint64_t gains);
+  // Nothing is due or in hand, and somebody waits for nothing to be left. That only whole maps show.
+  bool MayEnd(const DueMap& map) const;
+  // Rows of this group were seen that wait, or will, and were not claimed: they are looked for again shortly.
+  void LookForAgain(const DueGroup& group, WallTime due);
+  // For others to see.
+  void Publish(ScanView view);
   // Nothing is due or in hand, and somebody rings if that changes.
   bool MayRest(BootTime now) const;
   Rewinding RewindingOf(const DueGroup& group);
@@ -243,6 +254,8 @@ class Scanner {
   };
   Picked Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
               std::size_t limit, Candidates& found);
+  // It ran in this life when it was seen.
+  bool IsOwn(const ScanRow& row) const;
   bool IsFree(const DueGroup& group, const ScanRow& row);
   // Why nobody is to wait for a group that is due: it is paused, or outside its hours; empty: it is to run.
   std::string AsideBecause(const DueGroup& group) const;
@@ -272,6 +285,7 @@ class Scanner {
   std::optional<Step<>> sent_;  // the claim that is on its way, until it has landed
   Look look_;
   LookSchedule schedule_;
+  KnownGroups known_;
   Micros trouble_pause_{0};
   bool failed_ = false;    // an error in this round
   bool full_ = false;      // a lane had no room in this round for what there is to claim
@@ -289,10 +303,11 @@ class Scanner {
   std::atomic<bool> stopping_{false};
   mutable Mutex mutex_;
   ScanView view_ MILLRACE_GUARDED_BY(mutex_);
-  std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
-  std::uint64_t latest_part_ MILLRACE_GUARDED_BY(mutex_) = 0;   // as of that look
-  std::uint64_t latest_gains_ MILLRACE_GUARDED_BY(mutex_) = 0;  // likewise
-  bool latest_whole_ MILLRACE_GUARDED_BY(mutex_) = false;       // nothing was left out
+  std::shared_ptr<const DueMap> newest_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);  // that is a whole one
+  std::uint64_t latest_part_ MILLRACE_GUARDED_BY(mutex_) = 0;         // as of that look
+  std::uint64_t latest_gains_ MILLRACE_GUARDED_BY(mutex_) = 0;        // likewise
+  bool latest_whole_ MILLRACE_GUARDED_BY(mutex_) = false;             // nothing was left out
   std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> left_aside_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -19,9 +19,9 @@ void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Mic
     return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
            now - place.rewound >= rewind;
   };
-  std::map<Key, Place> next;
+  std::map<GroupKey, Place> next;
   for (const DueGroup& group : groups) {
-    const Key key = KeyOf(group);
+    const GroupKey key = GroupKeyOf(group);
     const auto known = places_.find(key);
     Place place{HeadOf(group), group.first_run_at, now};
     if (known != places_.end()) {
@@ -29,29 +29,45 @@ void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Mic
       if (!restarts(known->second, group)) place = known->second;
       place.empty = false;
     }
+    place.expected = group.rows;
     next.emplace(key, place);
   }
   places_ = std::move(next);
 }
 
 ScanPosition ScanCursors::At(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   return place == places_.end() ? ScanPosition{} : place->second.after;
 }
 
 GroupRank ScanCursors::Rank(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   if (place == places_.end()) return {group.urgency, 0, group.first_run_at};
   return {group.urgency, place->second.served, std::max(place->second.after.run_at, group.first_run_at)};
 }
 
 bool ScanCursors::MayHaveMore(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   return place != places_.end() && !place->second.empty;
 }
 
+std::size_t ScanCursors::Expected(const DueGroup& group) const {
+  const auto place = places_.find(GroupKeyOf(group));
+  return place == places_.end() ? 0 : place->second.expected;
+}
+
+// Where others stand between them nobody knows how many rows it takes to reach the last.
+bool ScanCursors::Passed(const DueGroup& group, std::size_t rows, std::size_t waiting) {
+  const auto place = places_.find(GroupKeyOf(group));
+  if (place == places_.end() || place->second.expected == 0) return false;
+  std::size_t& expected = place->second.expected;
+  const bool all = waiting >= expected;
+  expected = all || waiting < rows ? 0 : expected - waiting;
+  return all;
+}
+
 void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full) {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   if (place == places_.end()) return;
   ScanPosition& after = place->second.after;
   // Some producers' time of nothing is of the year 1: less than no place at all.
@@ -62,15 +78,16 @@ void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::
 }
 
 void ScanCursors::Rewind(const DueGroup& group) {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   if (place == places_.end()) return;
   place->second.after = HeadOf(group);
   place->second.read = 0;
+  place->second.expected = 0;
   place->second.empty = false;
 }
 
 void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
-  const auto place = places_.find(KeyOf(group));
+  const auto place = places_.find(GroupKeyOf(group));
   if (place != places_.end()) place->second.served = turn;
 }
 

@@ -4,8 +4,9 @@
 // an old snapshot keeps and a scan would wade through.
 //
 // Rows may appear behind a cursor: a transaction that commits late, a row whose run_at was changed, a task
-// given back. So a group that has run empty starts again from its beginning, a group whose head moved to an
-// earlier time does so at once, and one that never runs empty does so every rewind interval.
+// given back. So a group that has run empty starts again from its beginning with the next whole map, a group
+// whose head moved to an earlier time does so at once, and one that never runs empty does so every rewind
+// interval.
 //
 // Not thread-safe.
 #pragma once
@@ -50,8 +51,15 @@ class ScanCursors {
   GroupRank Rank(const DueGroup& group) const;
   // False once a page came back short, until the next Refresh.
   bool MayHaveMore(const DueGroup& group) const;
-  // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
+  // How many of its waiting rows have not been passed yet, where the map has told (DueGroup::rows); 0: not
+  // known.
+  std::size_t Expected(const DueGroup& group) const;
+  // So many rows were passed, and of these so many that wait; true: the last of those that were expected.
+  bool Passed(const DueGroup& group, std::size_t rows, std::size_t waiting);
+  // A page of so many rows was read up to `last`; `full`: there may be more.
   void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
+  // Nothing is left of it: where the next map names it, it begins anew.
+  void Forget(const DueGroup& group) { places_.erase(GroupKeyOf(group)); }
   // What was read of it is to be read again.
   void Rewind(const DueGroup& group);
   // It was worked on in this turn.
@@ -59,21 +67,19 @@ class ScanCursors {
   std::size_t Size() const { return places_.size(); }
 
  private:
-  using Key = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
   struct Place {
     ScanPosition after;
     WallTime head;  // first_run_at when it last started from the beginning
     BootTime rewound;
     std::size_t read = 0;  // rows since then
+    std::size_t expected = 0;
     bool empty = false;
     std::uint64_t served = 0;  // the last turn
   };
 
   static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round
 
-  static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
-
-  std::map<Key, Place> places_;
+  std::map<GroupKey, Place> places_;
 };
 
 }  // namespace millrace::engine

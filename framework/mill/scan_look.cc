@@ -9,6 +9,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kDueSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
+constexpr Micros kLookForAgain = std::chrono::seconds(1);
 constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
@@ -27,10 +28,10 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   const bool left_out = std::erase_if(slices, [&](const TableSlices& of) {
                           return shared_.unreadable.Rests(of.table, parts_.clock);
                         }) > 0;
+  PrepareLook(part, gains);
   look_ = {};
-  DueFloor floor = schedule_.Floor(asked, slices);
-  if (rounds_.Next() <= asked) floor = {};  // what belongs to a round is settled at its beginning
-  auto map = co_await ReadMap(slices, floor);
+  const DueWanted wanted = Wanted(asked, slices);
+  auto map = co_await ReadMap(slices, wanted);
   ScanView view;
   const Micros cost = parts_.clock.Now() - asked;
   // A table that keeps a map waiting rests; the next will be as quick as ever.
@@ -40,12 +41,14 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     Note(Fail(map.error()));
     view.error = map.error().message;
   } else {
-    schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
+    known_.Take(wanted, *map, cursors_);
+    schedule_.Looked(asked, cost, wanted.IsPart(), engine.poll, CountTables(slices),
+                     known_.Begun() && map->refused.empty() && !MayEnd(*map));
     // A strand that scans nothing has asked nobody. The moment of the answer, not of the question: the
     // store's clock taken for further than it is would end tasks before their time.
     const bool told = map->now != WallTime{};
     if (told) parts_.attempts.NoteClock(asked + cost, map->now);
-    look_.full = floor.Empty();
+    look_.full = !wanted.IsPart();
     look_.asked = asked;
     look_.part = part;
     look_.gains = gains;
@@ -68,12 +71,47 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   view.poll = std::max(schedule_.Interval(), rest);
   view.speed = brake_.Speed();
   view.rounds = rounds_.Views();
+  Publish(std::move(view));
+}
+
+void Scanner::Publish(ScanView view) {
   MutexLock lock(mutex_);
+  view_ = std::move(view);
+  newest_ = look_.map;
+  if (look_.map && !look_.full) return;
   latest_ = look_.map;
   latest_part_ = look_.part;
   latest_gains_ = look_.gains;
   latest_whole_ = !look_.left_out;
-  view_ = std::move(view);
+}
+
+void Scanner::PrepareLook(std::uint64_t part, std::uint64_t gains) {
+  if (look_.part != part || look_.gains != gains) schedule_.Forget();
+  if (!part_.IsFirst()) return;
+  if (rounds_.Follow(parts_.engine.Scans())) schedule_.Forget();
+  if (!rounds_.Any()) return;
+  for (const auto& [type, back] : parts_.attempts.TakeGivenBack())
+    rounds_.GivenBack(type, back.rows, back.due);
+}
+
+bool Scanner::MayEnd(const DueMap& map) const {
+  return parts_.watch_idle && parts_.attempts.in_flight().Empty() &&
+         std::none_of(map.groups.begin(), map.groups.end(),
+                      [&](const DueGroup& group) { return group.first_run_at <= map.now; });
+}
+
+void Scanner::LookForAgain(const DueGroup& group, WallTime due) {
+  known_.Return(GroupKeyOf(group), due, parts_.clock.Now() + kLookForAgain);
+}
+
+// What belongs to a round is settled at its beginning.
+DueWanted Scanner::Wanted(BootTime now, const std::vector<TableSlices>& slices) {
+  const auto returned =
+      parts_.attempts.TakeReturned([this](const DueGroup& group) { return part_.Has(group); });
+  const bool part = schedule_.TakesPart(now, slices) && rounds_.Next() > now;
+  if (!part) return schedule_.IsDear() ? known_.WantedOfWhole() : DueWanted{};
+  for (const auto& [group, due] : returned) known_.Return(group, due, now);
+  return known_.Wanted(now, cursors_);
 }
 
 // What comes due is looked for at its time, but not with one map after another where many do, each at its
@@ -91,10 +129,7 @@ BootTime Scanner::NextLook(Micros cost, Micros rest) const {
 
 Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
   if (!part_.IsFirst()) co_return;
-  rounds_.Follow(parts_.engine.Scans());
   if (!rounds_.Any()) co_return;
-  for (const auto& [type, back] : parts_.attempts.TakeGivenBack())
-    rounds_.GivenBack(type, back.rows, back.due);
   const std::vector<TableName> tables = rounds_.Wanted(now, slices);
   ScanRounds::Greatest greatest;
   if (!tables.empty()) {
@@ -128,11 +163,13 @@ Rewinding Scanner::RewindingOf(const DueGroup& group) {
 }
 
 // A worker that has no part in the shard now asks it nothing.
-Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueFloor floor) {
+Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueWanted wanted) {
   if (slices.empty()) co_return DueMap{};
-  auto map = co_await port_.Due(slices, floor);
+  auto map = co_await port_.Due(slices, wanted);
   // The slices may have changed since they were read.
-  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !part_.Owns(group); });
+  const auto is_others = [this](const DueGroup& group) { return !part_.Owns(group); };
+  if (map) std::erase_if(map->groups, is_others);
+  if (map) std::erase_if(map->after, is_others);
   co_return map;
 }
 
@@ -186,9 +223,14 @@ std::set<std::string> Scanner::LeftAside() const {
 }
 
 std::set<std::string> Scanner::HeldBack() const {
-  const auto map = LatestMap().map;
+  std::shared_ptr<const DueMap> map;
+  double speed = 1;
+  {
+    MutexLock lock(mutex_);
+    map = newest_;
+    speed = view_.speed;
+  }
   if (!map) return {};
-  const double speed = View().speed;
   std::set<std::string> held;
   for (const DueGroup& group : map->groups) {
     const std::string& type = group.handler;

@@ -13,8 +13,8 @@ bool CoversType(const std::vector<TableSlices>& slices, const std::string& handl
 
 }  // namespace
 
-void ScanRounds::Follow(std::shared_ptr<const ScanRules> rules) {
-  if (rules == rules_) return;
+bool ScanRounds::Follow(std::shared_ptr<const ScanRules> rules) {
+  if (rules == rules_) return false;
   rules_ = std::move(rules);
   std::erase_if(rounds_, [&](const auto& round) { return !rules_->contains(round.first); });
   for (const auto& [handler, rule] : *rules_) {
@@ -22,6 +22,7 @@ void ScanRounds::Follow(std::shared_ptr<const ScanRules> rules) {
     if (rule.every != round.rule.every) round.anchor = round.began;
     round.rule = rule;
   }
+  return true;
 }
 
 const ScanRounds::Round* ScanRounds::Of(const std::string& handler) const {

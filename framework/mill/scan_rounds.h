@@ -52,8 +52,8 @@ class ScanRounds {
   };
 
   // The rules in force. A round that is open goes on by a new `max_rows`; a new rhythm counts from the last
-  // beginning or end. A type whose rule is gone is scanned without a pause from now on.
-  void Follow(std::shared_ptr<const ScanRules> rules);
+  // beginning or end. A type whose rule is gone is scanned without a pause from now on. True: others are.
+  bool Follow(std::shared_ptr<const ScanRules> rules);
   bool Any() const { return !rounds_.empty(); }
 
   // When a round is to begin, as far as that is known: look then. max(): none.

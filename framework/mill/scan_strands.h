@@ -48,7 +48,7 @@ class ScanStrands {
   bool Quiet() const;
   bool TakePausesChanged();
   ScanView View() const;
-  // The newest due maps, each of other groups. Current: they are all there, and of all
+  // The newest whole due maps, each of other groups. Current: they are all there, and of all
   // slices that the worker has now.
   struct Maps {
     std::vector<std::shared_ptr<const DueMap>> maps;

@@ -57,7 +57,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> TableSlices::Ranges() const
 }
 
 bool DueScope::Covers(const DueGroup& group) const {
-  if (!whole.CoversHandler(group.handler)) return false;
+  if (!whole.Covers(group.slice, group.handler)) return false;
   if (parts.empty()) return true;
   return std::any_of(parts.begin(), parts.end(),
                      [&](const TableSlices* part) { return part->Covers(group.slice, group.handler); });

@@ -15,7 +15,7 @@ struct DueScope {
   // Borrowed from the request; empty where the union is exact.
   std::vector<const TableSlices*> parts = {};
 
-  // Whether one of the parts asks for the group, which lies within the union.
+  // Whether one of the parts asks for the group.
   bool Covers(const DueGroup& group) const;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,17 @@ struct DueGroup {
   std::string handler;
   std::uint32_t urgency = 0;
   WallTime first_run_at;  // the earliest of its rows; may be in the future
+  // Where DueWanted asked for it: behind the first there are rows that are due in the future.
+  bool later = false;
+  // So many waiting rows of it are due, where new rows alone were asked for; 0: nobody knows.
+  std::size_t rows = 0;
 };
+
+// The group alone: table, slice, handler, urgency.
+using GroupKey = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
+inline GroupKey GroupKeyOf(const DueGroup& group) {
+  return {group.table, group.slice, group.handler, group.urgency};
+}
 
 struct DueMap {
   std::vector<DueGroup> groups;  // ordered by table, slice, handler, urgency
@@ -49,13 +60,25 @@ struct DueMap {
   std::vector<std::string> pauses = {};
   // Of several tables those that could not be read, and why: nothing of theirs is in the map.
   std::map<TableName, std::string> refused = {};
+  // By table: the greatest id. Of a map that begins parts, 0 for an empty table; of a part, that of the new
+  // rows that were read, where there were any.
+  std::map<TableName, std::uint64_t> greatest = {};
+  std::vector<DueGroup> after = {};  // of a part: what was found of those that it asked for
 };
 
-// From where on a due map is wanted: what stands before it may be passed over. Empty: from the beginning.
-struct DueFloor {
-  WallTime from{};                     // of every group but these; max: no other is asked for
-  std::vector<DueGroup> earlier = {};  // each from its `first_run_at` on
-  bool Empty() const { return from == WallTime{}; }
+inline constexpr std::size_t kMostNewRows = 20'000;
+
+// What of a due map is wanted. Default: every group.
+struct DueWanted {
+  // Parts are to follow: `later` of each group and the greatest ids are told, too; of these tables they are
+  // known to be no less than this.
+  bool begins_parts = false;
+  // A part: of these tables the waiting rows among those with a greater id, of which the first kMostNewRows
+  // are looked at, by their groups; and of these groups each the first row that is due after its
+  // `first_run_at`.
+  std::map<TableName, std::uint64_t> newer = {};
+  std::vector<DueGroup> after = {};
+  bool IsPart() const { return !begins_parts && !newer.empty(); }
 };
 
 // A place in a group's due order (run_at, id). Default: before the first row.
@@ -153,10 +176,10 @@ class TaskStore {
  public:
   virtual ~TaskStore() = default;
 
-  virtual Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) = 0;
+  virtual Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted) = 0;
   // All of them, or an error.
   Result<DueMap> Due(std::span<const TableSlices> tables) {
-    auto map = Due(tables, DueFloor{});
+    auto map = Due(tables, DueWanted{});
     if (map && !map->refused.empty()) return Fail(ErrorCode::Conflict, map->refused.begin()->second);
     return map;
   }

@@ -60,8 +60,8 @@ class BlockingScan final : public Blocking<ScanPort> {
         claim_(registry, shard, "claim"),
         beside_(NumberedName("claim", strand)) {}
 
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
-    return Ask(due_, [&] { return store_->Due(tables, floor); });
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueWanted& wanted) override {
+    return Ask(due_, [&] { return store_->Due(tables, wanted); });
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
@@ -205,7 +205,7 @@ class BlockingTend final : public Blocking<TendPort> {
     return Ask([&] { return store_->SaveProgress(incarnation, progress); });
   }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
-    return Ask(tend_, [&] { return store_->Due(tables, DueFloor{}); });
+    return Ask(tend_, [&] { return store_->Due(tables, DueWanted{}); });
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {

@@ -36,7 +36,7 @@ std::string HandlerCondition(const TableSlices& scope) {
 
 // The first query of a map brings the clock and the pauses with it.
 constexpr const char* kHeadText =
-    "SELECT '',0,'',0,UTC_TIMESTAMP(6) UNION ALL SELECT '',0,what,0,NULL FROM millrace_pauses";
+    "SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0 UNION ALL SELECT '',0,what,0,NULL,0,0,0 FROM millrace_pauses";
 
 constexpr const char* kTextBytes =
     ",LENGTH(params)+COALESCE(LENGTH(last_error),0)+COALESCE(LENGTH(progress),0)";
@@ -76,7 +76,7 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
 }
 
 // The later ones have no more than its form.
-constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
+constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0";
 
 // What one table may cost without being suspected; measured: 0.1 ms.
 constexpr Micros kEachTable = std::chrono::milliseconds(1);
@@ -89,21 +89,37 @@ void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& gr
 
 }  // namespace
 
-std::string DueText(const TableSlices& scope, WallTime from) {
-  const std::string floor = from == WallTime{} ? "" : " AND run_at>=" + TimeLiteral(from);
-  return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at) FROM " + scope.table +
+std::string DueText(const TableSlices& scope, bool with_later) {
+  return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at)," +
+         (with_later ? "MAX(run_at)>UTC_TIMESTAMP(6)" : "0") + ",0,0 FROM " + scope.table +
          " FORCE INDEX (due) WHERE " + SliceCondition(scope) + HandlerCondition(scope) +
-         "urgency IS NOT NULL" + floor + " GROUP BY slice,handler,urgency";
+         "urgency IS NOT NULL GROUP BY slice,handler,urgency";
 }
 
-std::string DueGroupText(const DueGroup& group) {
+std::string GreatestText(const TableName& table, std::uint64_t id) {
+  const std::string least = std::to_string(id);
+  return "SELECT " + Quote(table) + ",0,'',0,NULL,0,0,COALESCE(MAX(id)," + least + ") FROM " + table +
+         " WHERE id>" + least;
+}
+
+std::string NewRowsText(const TableName& table, std::uint64_t id) {
+  return "SELECT " + Quote(table) +
+         ",slice,handler,urgency,MIN(IF(state=0,run_at,NULL)),"
+         "MAX(IF(state=0,run_at,NULL))>UTC_TIMESTAMP(6),"
+         "COUNT(IF(state=0 AND run_at<=UTC_TIMESTAMP(6),1,NULL)),MAX(id) "
+         "FROM (SELECT id,slice,handler,urgency,state,run_at FROM " +
+         table + " FORCE INDEX (PRIMARY) WHERE id>" + std::to_string(id) + " ORDER BY id LIMIT " +
+         std::to_string(kMostNewRows) + ") newer GROUP BY slice,handler,urgency";
+}
+
+std::string DueAfterText(const DueGroup& group) {
   const std::string slice = std::to_string(group.slice);
   const std::string handler = Quote(group.handler);
   const std::string urgency = std::to_string(group.urgency);
-  return "SELECT " + Quote(group.table) + "," + slice + "," + handler + "," + urgency + ",MIN(run_at) FROM " +
-         group.table + " FORCE INDEX (due) WHERE slice=" + slice + " AND handler=" + handler +
-         " AND urgency=" + urgency + " AND run_at>=" + TimeLiteral(group.first_run_at) +
-         " HAVING MIN(run_at) IS NOT NULL";
+  return "SELECT " + Quote(group.table) + "," + slice + "," + handler + "," + urgency +
+         ",MIN(run_at),0,0,0 FROM " + group.table + " FORCE INDEX (due) WHERE slice=" + slice +
+         " AND handler=" + handler + " AND urgency=" + urgency + " AND run_at>" +
+         TimeLiteral(group.first_run_at) + " HAVING MIN(run_at) IS NOT NULL";
 }
 
 std::string ScanText(const ScanRequest& request, std::size_t number) {
@@ -131,17 +147,19 @@ std::string ScanText(const ScanRequest& request, std::size_t number) {
          page;
 }
 
-Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueFloor& floor) {
+Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueWanted& wanted) {
   const std::vector<DueScope> asked = ScopesOf(tables);
   DueMap map;
   std::size_t next = 0;
   do {
     const auto part = std::span(asked).subspan(next, std::min(kTablesPerQuery, asked.size() - next));
     const std::size_t groups = map.groups.size();
-    Status read = ReadPart(part, next == 0, floor, map);
+    const std::size_t after = map.after.size();
+    Status read = ReadTables(part, next == 0, wanted, map);
     if (!read && asked.size() > 1 && IsOfTheTable(read.error().code, session_.last_code())) {
       map.groups.erase(map.groups.begin() + static_cast<std::ptrdiff_t>(groups), map.groups.end());
-      read = ReadEach(part, next == 0, floor, map);
+      map.after.erase(map.after.begin() + static_cast<std::ptrdiff_t>(after), map.after.end());
+      read = ReadEach(part, next == 0, wanted, map);
     }
     BOOST_OUTCOME_TRYV(read);
     next += part.size();
@@ -149,56 +167,69 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const Du
   if (!map.refused.empty() && map.refused.size() == asked.size())
     return Fail(ErrorCode::Conflict, map.refused.begin()->second);
   DropUncovered(asked, map.groups);
-  const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
-  std::sort(map.groups.begin(), map.groups.end(), [&](const DueGroup& a, const DueGroup& b) {
-    return order(a) != order(b) ? order(a) < order(b) : a.first_run_at < b.first_run_at;
+  std::sort(map.groups.begin(), map.groups.end(), [](const DueGroup& a, const DueGroup& b) {
+    const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
+    return order(a) < order(b);
   });
-  // One with a floor of its own may stand above the common floor, too.
-  const auto same = [&](const DueGroup& a, const DueGroup& b) { return order(a) == order(b); };
-  map.groups.erase(std::unique(map.groups.begin(), map.groups.end(), same), map.groups.end());
   return map;
 }
 
-Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor,
-                                DueMap& map) {
+Status MysqlTaskStore::ReadTables(std::span<const DueScope> part, bool first, const DueWanted& wanted,
+                                  DueMap& map) {
   std::string sql = first ? kHeadText : kNoHeadText;
   for (const DueScope& scope : part) {
-    if (floor.from != WallTime::max()) sql += " UNION ALL (" + DueText(scope.whole, floor.from) + ")";
-    for (const DueGroup& group : floor.earlier) {
-      if (group.table == scope.whole.table) sql += " UNION ALL (" + DueGroupText(group) + ")";
+    const TableName& table = scope.whole.table;
+    const auto newer = wanted.newer.find(table);
+    if (!wanted.IsPart()) sql += " UNION ALL (" + DueText(scope.whole, wanted.begins_parts) + ")";
+    const std::uint64_t id = newer == wanted.newer.end() ? 0 : newer->second;
+    if (wanted.begins_parts) sql += " UNION ALL (" + GreatestText(table, id) + ")";
+    if (wanted.IsPart()) sql += " UNION ALL (" + NewRowsText(table, id) + ")";
+    for (const DueGroup& group : wanted.after) {
+      if (group.table == table) sql += " UNION ALL (" + DueAfterText(group) + ")";
     }
   }
   std::set<TableName> with_rows;
   const BootTime start = BootClock::now();
   BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {
+    const bool timed = !row.Null(5);
     const WallTime at = row.Time(5).value_or(WallTime{});
     const auto table = ParseTableName(row.Text(1));
     if (!table) {  // a row of the head
-      if (row.Null(5)) map.pauses.push_back(row.Text(3));
-      if (!row.Null(5)) map.now = at;
+      if (!timed) map.pauses.push_back(row.Text(3));
+      if (timed) map.now = at;
       return;
     }
+    const std::uint64_t id = row.Number(8);
+    if (id > 0 || !timed) {
+      std::uint64_t& greatest = map.greatest[*table];
+      greatest = std::max(greatest, id);
+    }
+    if (!timed) return;
     with_rows.insert(*table);
-    map.groups.push_back({*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
-                          static_cast<std::uint32_t>(row.Number(4)), at});
+    std::vector<DueGroup>& groups = wanted.IsPart() && id == 0 ? map.after : map.groups;
+    groups.push_back({*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
+                      static_cast<std::uint32_t>(row.Number(4)), at, row.Number(6) != 0, row.Number(7)});
   }));
   // An empty table takes its time for being opened; only one with rows can be read in the wrong way.
   const Micros beyond = BootClock::now() - start - kEachTable * static_cast<int>(part.size());
+  if (wanted.IsPart()) return {};
   for (const TableName& table : with_rows) plan_.Mend(session_, table, beyond);
   return {};
 }
 
-Status MysqlTaskStore::ReadEach(std::span<const DueScope> part, bool first, const DueFloor& floor,
+Status MysqlTaskStore::ReadEach(std::span<const DueScope> part, bool first, const DueWanted& wanted,
                                 DueMap& map) {
   if (first) {
     map.pauses.clear();
-    BOOST_OUTCOME_TRYV(ReadPart({}, true, floor, map));
+    BOOST_OUTCOME_TRYV(ReadTables({}, true, wanted, map));
   }
   for (const DueScope& scope : part) {
     DueMap own;
-    const Status read = ReadPart({&scope, 1}, false, floor, own);
+    const Status read = ReadTables({&scope, 1}, false, wanted, own);
     if (read) {
       map.groups.insert(map.groups.end(), own.groups.begin(), own.groups.end());
+      map.after.insert(map.after.end(), own.after.begin(), own.after.end());
+      map.greatest.merge(own.greatest);
     } else if (IsOfTheTable(read.error().code, session_.last_code())) {
       map.refused.insert_or_assign(scope.whole.table, read.error().message);
     } else {

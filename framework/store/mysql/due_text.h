@@ -18,11 +18,15 @@ inline constexpr std::size_t kTablesPerQuery = 256;
 inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
-std::string DueText(const TableSlices& scope, WallTime from = {});
+std::string DueText(const TableSlices& scope, bool with_later = false);
 // Every group of a table, held rows too; its place stands in the first column.
 std::string GroupsText(const TableName& table, std::size_t place);
-// The head of one group from its `first_run_at` on.
-std::string DueGroupText(const DueGroup& group);
+// No less than `id`. From the end of the table on, since an old snapshot may keep whatever was behind it.
+std::string GreatestText(const TableName& table, std::uint64_t id);
+// All groups of the first kMostNewRows rows with a greater id; no time where none of a group's waits.
+std::string NewRowsText(const TableName& table, std::uint64_t id);
+// The first row of one group that is due after its `first_run_at`.
+std::string DueAfterText(const DueGroup& group);
 // A row begins with `number`, which tells the requests of one statement apart.
 std::string ScanText(const ScanRequest& request, std::size_t number = 0);
 // `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the

@@ -18,7 +18,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers)
       : SqlTaskStore(session_, claimers), session_(endpoint, endpoint.options.lease, &pool) {}
 
-  Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) override;
+  Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
@@ -32,9 +32,9 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
 
  private:
   // One query; the first brings the clock and the pauses.
-  Status ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
+  Status ReadTables(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
   // One for each, since a table of them is refused, locked as a whole perhaps.
-  Status ReadEach(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
+  Status ReadEach(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
   // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.

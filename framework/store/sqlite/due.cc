@@ -8,10 +8,13 @@ constexpr char kOrder[] = " ORDER BY slice, handler, urgency, run_at LIMIT 1";
 
 // Of values that are of another type than their column there is no group that a scan could ask for: older
 // checks let them through, and a walk that read 3.7 as 3 would never come past it.
+constexpr char kOfItsTypes[] =
+    "typeof(slice)='integer' AND typeof(handler)='text' AND typeof(urgency)='integer' AND "
+    "typeof(run_at)='text' AND ";
+
 std::string Select(const TableName& table) {
   return "SELECT slice, handler, urgency, run_at FROM " + table + " INDEXED BY " + table +
-         "_due WHERE urgency IS NOT NULL AND typeof(slice)='integer' AND typeof(handler)='text' AND "
-         "typeof(urgency)='integer' AND typeof(run_at)='text' AND ";
+         "_due WHERE urgency IS NOT NULL AND " + kOfItsTypes;
 }
 
 // The first time whose text does not come before this one: from then on a scan finds the row, and right
@@ -58,6 +61,58 @@ Status Walk(Session& db, const DueScope& scope, std::uint32_t first, std::uint32
   return {};
 }
 
+// What the walk does not tell: whether something of a group is due later, and the greatest id.
+Status BeginParts(Session& db, const TableName& table, WallTime now, std::vector<DueGroup>& groups,
+                  DueMap& map) {
+  for (DueGroup& group : groups) {
+    auto later = db.Select(DueAfterSql(table), group.slice, group.handler, group.urgency, TimeText(now));
+    group.later = later.Next();
+    BOOST_OUTCOME_TRYV(later.Finish());
+  }
+  auto greatest = db.Select("SELECT ifnull(MAX(id), 0) FROM " + table);
+  map.greatest[table] = greatest.Next() ? greatest.Id(0) : 0;
+  return greatest.Finish();
+}
+
+Status ReadNewRows(Session& db, const DueScope& scope, std::uint64_t id, DueMap& map) {
+  const TableName& table = scope.whole.table;
+  const std::string now = TimeText(map.now);
+  auto rows = db.Select(NewRowsSql(table), now, now, id);
+  while (rows.Next()) {
+    std::uint64_t& greatest = map.greatest[table];
+    greatest = std::max(greatest, rows.Id(6));
+    if (rows.IsNull(3)) continue;
+    DueGroup group{table,
+                   rows.Number(0),
+                   rows.Text(1),
+                   rows.Number(2),
+                   TimeInOrder(rows.Text(3)),
+                   rows.Number(4) != 0,
+                   rows.Number(5)};
+    if (scope.Covers(group)) map.groups.push_back(std::move(group));
+  }
+  return rows.Finish();
+}
+
+Status ReadPart(Session& db, const DueScope& scope, const DueWanted& wanted, DueMap& map) {
+  const TableName& table = scope.whole.table;
+  const auto newer = wanted.newer.find(table);
+  if (newer != wanted.newer.end()) {
+    BOOST_OUTCOME_TRYV(ReadNewRows(db, scope, newer->second, map));
+  }
+  for (DueGroup group : wanted.after) {
+    if (group.table != table) continue;
+    const std::string after = TimeText(group.first_run_at);
+    auto rows = db.Select(DueAfterSql(table), group.slice, group.handler, group.urgency, after);
+    if (rows.Next()) {
+      group.first_run_at = TimeInOrder(rows.Text(0));
+      map.after.push_back(std::move(group));
+    }
+    BOOST_OUTCOME_TRYV(rows.Finish());
+  }
+  return {};
+}
+
 // Of a text, not the characters, as length() counts them.
 std::string BytesOf(const std::string& column) { return "ifnull(length(CAST(" + column + " AS BLOB)), 0)"; }
 
@@ -90,6 +145,19 @@ std::string NextHandlerSql(const TableName& table) {
   return Select(table) + "slice = ? AND handler > ?" + kOrder;
 }
 
+std::string DueAfterSql(const TableName& table) {
+  return "SELECT run_at FROM " + table + " INDEXED BY " + table + "_due WHERE " + kOfItsTypes +
+         "slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND run_at>? ORDER BY run_at LIMIT 1";
+}
+
+std::string NewRowsSql(const TableName& table) {
+  const std::string waits = "CASE WHEN state=0 AND " + std::string(kOfItsTypes) + "1 THEN run_at END";
+  return "SELECT slice, handler, urgency, MIN(" + waits + "), MAX(" + waits + ")>?, COUNT(CASE WHEN " +
+         waits + "<=? THEN 1 END), MAX(id) FROM (SELECT id, slice, handler, urgency, state, run_at FROM " +
+         table + " NOT INDEXED WHERE id>? ORDER BY id LIMIT " + std::to_string(kMostNewRows) +
+         ") GROUP BY slice, handler, urgency ORDER BY slice, handler, urgency";
+}
+
 std::string ScanSql(const TableName& table, ScanColumns columns) {
   return ScanGroup(table, columns) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
 }
@@ -104,16 +172,25 @@ Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& 
   return {};
 }
 
-Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables, const DueFloor&) {
+Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables, const DueWanted& wanted) {
   return db_.Read([&]() -> Result<DueMap> {
     DueMap map;
+    map.now = db_.Now();
     for (const DueScope& scope : ScopesOf(tables)) {
-      BOOST_OUTCOME_TRYV(ReadDueGroups(db_, scope, map.groups));
+      if (wanted.IsPart()) {
+        BOOST_OUTCOME_TRYV(ReadPart(db_, scope, wanted, map));
+        continue;
+      }
+      std::vector<DueGroup> groups;
+      BOOST_OUTCOME_TRYV(ReadDueGroups(db_, scope, groups));
+      if (wanted.begins_parts) {
+        BOOST_OUTCOME_TRYV(BeginParts(db_, scope.whole.table, map.now, groups, map));
+      }
+      std::move(groups.begin(), groups.end(), std::back_inserter(map.groups));
     }
     auto paused = db_.Select("SELECT what FROM millrace_pauses ORDER BY what");
     while (paused.Next()) map.pauses.push_back(paused.Text(0));
     if (paused.error()) return Fail(*paused.error());
-    map.now = db_.Now();
     return map;
   });
 }

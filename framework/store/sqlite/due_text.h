@@ -16,6 +16,12 @@ std::string FirstGroupSql(const TableName& table);
 std::string NextUrgencySql(const TableName& table);
 std::string NextHandlerSql(const TableName& table);
 
+// The first row of a group that is due after a time. Values: slice, handler, urgency, time.
+std::string DueAfterSql(const TableName& table);
+// The first kMostNewRows rows with a greater id, by their groups: of those that wait the first due time,
+// whether one is due later, how many are due now; and the greatest id. Values: now, now, id.
+std::string NewRowsSql(const TableName& table);
+
 // What a scan reads of a row beside what it always does.
 struct ScanColumns {
   bool bytes = false;    // ScanRow::bytes

@@ -13,7 +13,7 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
  public:
   explicit SqliteTaskStore(File& file) : SqlTaskStore(db_, file.claimers), db_(file) {}
 
-  Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) override;
+  Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;

@@ -106,31 +106,69 @@ TEST_P(StoreContract, DueMapNamesEachGroupOnceInOrderWithItsEarliestRow) {
   expect(3, 2, "b", 50, now - hours(3));
 }
 
-TEST_P(StoreContract, AMapFromAFloorOnTellsOfAllThatStandsAboveIt) {
+TEST_P(StoreContract, AMapThatBeginsPartsTellsTheGreatestIdsAndWhatIsDueLater) {
   const WallTime now = Now();
-  Add({.handler = "old", .slice = 1, .run_at = now - hours(3)});
-  Add({.handler = "old", .slice = 1, .run_at = now - minutes(1)});
-  const DueGroup old = Due().groups.at(0);
-  const DueGroup ended{"tasks", 0, "ended", 50, now - hours(2)};
-  Add({.handler = "new", .slice = 2, .run_at = now - minutes(1)});
-  Add({.handler = "later", .slice = 3, .run_at = now + hours(1)});
-  Add({.handler = "behind", .slice = 3, .run_at = now - hours(1)});
+  Add({.handler = "due", .slice = 1, .run_at = now - hours(3)});
+  Add({.handler = "both", .slice = 1, .run_at = now - hours(3)});
+  Add({.handler = "both", .slice = 1, .run_at = now - hours(2)});
+  Add({.handler = "both", .slice = 1, .run_at = now + hours(2)});
+  const auto last = Add({.handler = "later", .slice = 1, .run_at = now + hours(3)});
   const std::vector<TableSlices> all{{.table = "tasks"}};
-  auto map = tasks().Due(all, {now - minutes(5), {old, ended}});
+  auto map = tasks().Due(all, {.begins_parts = true});
   ASSERT_TRUE(map) << map.error().message;
-  std::erase_if(map->groups, [](const DueGroup& group) { return group.handler == "behind"; });  // it may be
   ASSERT_EQ(map->groups.size(), 3U);
-  EXPECT_EQ(map->groups[0].handler, "old");
+  EXPECT_EQ(map->greatest.at("tasks"), last);
+  EXPECT_EQ(map->groups[0].handler, "both");
   EXPECT_EQ(map->groups[0].first_run_at, now - hours(3));
-  EXPECT_EQ(map->groups[1].handler, "new");
-  EXPECT_EQ(map->groups[2].handler, "later");
-  map = tasks().Due(all, {WallTime::max(), {old, ended}});
+  EXPECT_TRUE(map->groups[0].later);
+  EXPECT_EQ(map->groups[1].handler, "due");
+  EXPECT_FALSE(map->groups[1].later);
+  EXPECT_TRUE(map->groups[2].later);
+}
+
+TEST_P(StoreContract, AMapOfAnEmptyTableBeginsPartsAtItsBeginning) {
+  const std::vector<TableSlices> all{{.table = "tasks"}};
+  const auto map = tasks().Due(all, {.begins_parts = true});
   ASSERT_TRUE(map) << map.error().message;
-  EXPECT_NE(map->now, WallTime{});
-  std::erase_if(map->groups,
-                [](const DueGroup& group) { return group.handler != "old"; });  // they may be told
-  ASSERT_EQ(map->groups.size(), 1U);
-  EXPECT_EQ(map->groups[0].first_run_at, now - hours(3));
+  EXPECT_EQ(map->greatest.at("tasks"), 0U);
+}
+
+TEST_P(StoreContract, APartTellsOfNewRowsAndOfWhatItAsksFor) {
+  const WallTime now = Now();
+  const std::vector<TableSlices> some{{.table = "tasks", .all = false, .slices = {1, 3}}};
+  Add({.handler = "old", .slice = 1, .run_at = now - hours(1)});
+  Add({.handler = "old", .slice = 1, .run_at = now + minutes(1)});
+  Add({.handler = "old", .slice = 1, .run_at = now + minutes(2)});
+  const auto known = Add({.handler = "ended", .slice = 1, .run_at = now - hours(1)});
+  const auto first = tasks().Due(some, {.begins_parts = true});
+  ASSERT_TRUE(first) << first.error().message;
+  Add({.handler = "new", .slice = 1, .run_at = now - minutes(3)});
+  Add({.handler = "new", .slice = 1, .run_at = now - minutes(4)});
+  Add({.handler = "new", .slice = 1, .run_at = now + minutes(5)});
+  Add({.handler = "later", .slice = 3, .run_at = now + hours(1)});
+  Add({.handler = "held", .slice = 3, .state = 3});
+  Claim({Add({.handler = "running", .slice = 3, .run_at = now - minutes(1)})});
+  const auto last = Add({.handler = "others", .slice = 2, .run_at = now - minutes(1)});
+  const DueGroup old{"tasks", 1, "old", 50, now};
+  const DueGroup ended{"tasks", 1, "ended", 50, now};
+  const auto part = tasks().Due(some, {.newer = {{kDefaultTable, known}}, .after = {old, ended}});
+  ASSERT_TRUE(part) << part.error().message;
+  EXPECT_GE(part->now, now);
+  EXPECT_EQ(part->greatest.at("tasks"), last) << "that of a slice that was not asked for, too";
+  ASSERT_EQ(part->groups.size(), 2U);
+  EXPECT_EQ(part->groups[0].handler, "new");
+  EXPECT_EQ(part->groups[0].first_run_at, now - minutes(4));
+  EXPECT_EQ(part->groups[0].rows, 2U);
+  EXPECT_TRUE(part->groups[0].later);
+  EXPECT_EQ(part->groups[1].handler, "later");
+  EXPECT_EQ(part->groups[1].rows, 0U);
+  EXPECT_TRUE(part->groups[1].later);
+  ASSERT_EQ(part->after.size(), 1U);
+  EXPECT_EQ(part->after[0].handler, "old");
+  EXPECT_EQ(part->after[0].first_run_at, now + minutes(1));
+  const auto nothing = tasks().Due(some, {.newer = {{kDefaultTable, last}}});
+  ASSERT_TRUE(nothing) << nothing.error().message;
+  EXPECT_TRUE(nothing->groups.empty() && nothing->after.empty() && nothing->greatest.empty());
 }
 
 TEST_P(StoreContract, DueMapLeavesHeldRowsOutAndRunningOnesIn) {

@@ -143,7 +143,7 @@ class TendedShard final : public Driven<TendPort> {
 class ScannedShard final : public Driven<ScanPort> {
  public:
   ScannedShard(ManualClock& clock, std::uint32_t slices) : Driven(clock), slices_(slices) {}
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&, const DueFloor&) override {
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&, const DueWanted&) override {
     return Result<DueMap>(GroupsIn(slices_));
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(

@@ -24,6 +24,7 @@ namespace millrace::engine {
 // What was asked for.
 struct Asked {
   int maps = 0;
+  int parts = 0;  // of them
   int pages = 0;
   int trips = 0;    // for pages
   int most = 0;     // rows that one of them may have brought
@@ -54,15 +55,16 @@ class StoreScan final : public Driven<ScanPort> {
     EXPECT_FALSE(ahead_) << "a claim is on its way";
     return Driven::Rest(limit);
   }
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueWanted& wanted) override {
     ++asked.maps;
     if (hangs) return Reply<Result<DueMap>>(hanging_ = std::make_shared<Mail<Result<DueMap>>>());
     mapped_ = clock_.WallNow();
     std::vector<TableSlices> readable = tables;
     const bool refused =
         std::erase_if(readable, [this](const TableSlices& one) { return one.table == unreadable; }) > 0;
-    Result<DueMap> map = store_->Due(readable, floor);
-    clock_.Advance(refused ? std::chrono::seconds(2) : maps_take);
+    Result<DueMap> map = store_->Due(readable, wanted);
+    if (wanted.IsPart()) ++asked.parts;
+    clock_.Advance(refused ? std::chrono::seconds(2) : wanted.IsPart() ? parts_take : maps_take);
     if (refused) ++asked.refused;
     if (map && refused) map->refused.emplace(*unreadable, "somebody has locked the table");
     return map;
@@ -83,7 +85,9 @@ class StoreScan final : public Driven<ScanPort> {
     if (at_page) at_page();
     clock_.Advance(pages_take);
     for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
-    return store_->ScanEach(requests);
+    auto pages = store_->ScanEach(requests);
+    if (after_page) std::exchange(after_page, nullptr)();
+    return pages;
   }
   Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) override {
     asked.greatest += static_cast<int>(tables.size());
@@ -129,6 +133,7 @@ class StoreScan final : public Driven<ScanPort> {
   Asked asked;
   std::vector<ClaimSeen> seen;
   std::function<void()> at_page;
+  std::function<void()> after_page;                    // once
   bool hangs = false;                                  // in the next map, until GoOn
   bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
   bool loses_a_claim = false;                          // the next one
@@ -142,7 +147,8 @@ class StoreScan final : public Driven<ScanPort> {
   bool answers_at_once = false;         // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
-  Micros maps_take{0};
+  Micros maps_take{0};  // whole ones
+  Micros parts_take{0};
 
  private:
   Claimed ClaimNow(const ClaimRequest& request) {

@@ -1,0 +1,197 @@
+// What is read of the groups that a type may be claimed from: pages of them, until there is enough.
+#include <algorithm>
+
+#include "framework/mill/scan.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
+constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
+constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
+
+}  // namespace
+
+// Equally urgent groups get a share each before one of them gets more; and a lane that is full of idle work
+// has room for the urgent alone.
+Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found) {
+  const std::size_t wanted = found.wanted;
+  const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
+  for (auto equal = order.begin(); equal != order.end();) {
+    found.wanted = wanted;
+    if (!found.MayRead()) break;
+    const std::uint32_t urgency = work.ranks[*equal].urgency;
+    const ClaimLoad landed = shared_.claims.Landed(work.type);
+    const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, urgency);
+    found.wanted = std::min(wanted, shared_.claims.Free(work.type, room, landed).tasks);
+    const auto end =
+        std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
+    for (const std::size_t part : {share, found.wanted}) {
+      if (!found.MayRead()) break;
+      const bool read = co_await GatherFrom(work, {equal, end}, part, found);
+      if (!read) co_return false;
+    }
+    equal = end;
+  }
+  co_return true;
+}
+
+// As many groups at once as have what is wanted; a group whose page had rows that run already stays until it
+// has given its share or has no more.
+Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
+                               Candidates& found) {
+  std::vector<Share> shares;
+  while (found.MayRead()) {
+    std::erase_if(shares, [&](const Share& share) { return share.left == 0 || !MayHaveMore(*share.group); });
+    AddShares(work, groups, most, found, shares);
+    if (shares.empty()) co_return true;
+    const bool read = co_await ScanInto(work, shares, found);
+    if (!read) co_return false;
+  }
+  co_return true;
+}
+
+// Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
+// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
+void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                        const Candidates& found, std::vector<Share>& shares) {
+  const std::size_t wanted = found.wanted - found.count;
+  const std::size_t in_memory = std::max<std::size_t>(found.room / mean_bytes_, 1);
+  const std::size_t enough = std::min(wanted, in_memory);
+  const std::size_t most_rows = std::min(std::max(wanted, kRowsAtOnce), in_memory);
+  std::size_t rows = 0;  // at most
+  double expected = 0;
+  const auto count = [&](const Share& share) {
+    const std::size_t page = PageOf(share, found);
+    rows += page;
+    expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
+  };
+  for (const Share& share : shares) count(share);
+  for (; !groups.empty() && rows < most_rows && expected < static_cast<double>(enough);
+       groups = groups.subspan(1)) {
+    const DueGroup& group = *work.groups[groups.front()];
+    GroupRank& rank = work.ranks[groups.front()];
+    if (MayHaveMore(group)) {
+      const std::size_t part = std::min({most, wanted, shared_.bands.Left(group)});
+      count(shares.emplace_back(Share{&group, &rank, part}));
+    } else {
+      SetServed(group, rank);
+    }
+  }
+}
+
+void Scanner::SetServed(const DueGroup& group, GroupRank& rank) {
+  rank.served = turn_;
+  cursors_.Served(group, turn_);
+}
+
+bool Scanner::MayHaveMore(const DueGroup& group) const {
+  return MayClaim(group) && cursors_.MayHaveMore(group) && rounds_.Takes(group) &&
+         shared_.bands.Left(group) > 0;
+}
+
+bool Scanner::IsOwn(const ScanRow& row) const {
+  const auto life = row.claimed_by.empty() ? nullptr : parts_.lives.Own();
+  return life && life->incarnation() == row.claimed_by;
+}
+
+// Running rows are the tender's business: it adopts our own and rescues those of the dead.
+bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
+  return row.state == TaskState::Waiting && !suspects_.IsSuspect(group, row);
+}
+
+// A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
+std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
+  const std::size_t page = std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
+  const std::size_t expected = cursors_.Expected(*share.group);
+  return expected > 0 ? std::min(page, expected) : page;
+}
+
+void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
+  const auto fits = [&](const FoundRows& rows) {
+    const ClaimRequest& claim = rows.request;
+    return claim.attempt == row.attempt && claim.contents.empty() == !row.contents &&
+           claim.table == group.table;
+  };
+  auto claim = std::find_if(claims.rbegin(), claims.rend(), fits);
+  if (claim == claims.rend()) {
+    claims.push_back({{group.table, {}, row.attempt, {}}, {}});
+    claim = claims.rbegin();
+  }
+  claim->request.ids.push_back(row.id);
+  if (row.contents) claim->request.contents.push_back(std::move(*row.contents));
+  claim->groups.push_back(&group);
+  ++count;
+}
+
+Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
+  std::vector<ScanRequest> requests;
+  for (const Share& share : shares)
+    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
+                        rounds_.ByCreation(share.group->handler)});
+  found.pages += requests.size();
+  const BootTime sent = parts_.clock.Now();
+  auto pages = co_await port_.ScanEach(requests);
+  const BootTime now = parts_.clock.Now();
+  work_to_rest_of_ += now - sent;
+  if (!pages) co_return Note(Fail(pages.error()));
+  brake_.Answered(now, now - sent, brake_limit_);
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
+  for (const std::vector<ScanRow>& page : *pages) {
+    rows += page.size();
+    for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
+  }
+  if (rows > 0) mean_bytes_ = bytes / rows;
+  std::size_t looked = 0;
+  std::size_t had = 0;
+  for (; looked < shares.size() && !found.Full(); ++looked) {
+    Share& share = shares[looked];
+    const std::size_t limit =
+        std::min({share.left, found.wanted - found.count, shared_.bands.Left(*share.group)});
+    SetServed(*share.group, *share.rank);
+    const Picked picked = Pick(*share.group, requests[looked], (*pages)[looked], limit, found);
+    share.left -= picked.taken;
+    had += picked.had;
+  }
+  if (looked > 0) work.yield = static_cast<double>(had) / static_cast<double>(looked);
+  if (sent_ && port_.HasLanded()) co_await Land();
+  co_return GoesOn();
+}
+
+Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+                              std::size_t limit, Candidates& found) {
+  ScanPosition last = request.after;
+  bool full = rows.size() == request.limit;
+  const std::size_t before = found.count;
+  bool any = false;  // of its round
+  std::size_t waiting = 0;
+  bool through = true;
+  const std::vector<bool> in_hand = parts_.attempts.in_flight().Contains(group.table, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ScanRow& row = rows[i];
+    const std::size_t bytes = MemoryBudget::Of(row.bytes);
+    const bool wanted = !in_hand[i] && !IsOwn(row) && rounds_.IsWithin(group, row);
+    const bool free = wanted && IsFree(group, row);
+    if (wanted && !free) LookForAgain(group, row.run_at);
+    if (free) {
+      any = true;
+      if (found.count == before + limit || !found.Takes(bytes)) {
+        full = true;
+        through = false;
+        break;
+      }
+      found.Add(group, row);
+    }
+    last = {row.run_at, row.id};
+    if (row.state == TaskState::Waiting) ++waiting;
+  }
+  if (through && cursors_.Passed(group, rows.size(), waiting)) full = false;
+  cursors_.Advance(group, last, rows.size(), full);
+  rounds_.Read(group, last.run_at, any, full);
+  shared_.bands.Read(group, found.count - before, full);
+  const std::size_t taken = found.count - before;
+  return {taken, full ? rows.size() : taken};
+}
+
+}  // namespace millrace::engine
