@@ -1,6 +1,5 @@
 #include "framework/mill/attempts.h"
 
-#include <unordered_set>
 #include <utility>
 
 #include "framework/base/log.h"
@@ -8,151 +7,6 @@
 #include "framework/mill/permits.h"
 
 namespace millrace::engine {
-bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
-  MutexLock lock(mutex_);
-  const auto ids = tables_.find(table);
-  return ids != tables_.end() && ids->second.contains(id);
-}
-
-std::vector<bool> InFlight::Contains(const TableName& table, std::span<const ScanRow> rows) const {
-  std::vector<bool> contained(rows.size());
-  MutexLock lock(mutex_);
-  const auto ids = tables_.find(table);
-  if (ids == tables_.end() || ids->second.empty()) return contained;
-  for (std::size_t i = 0; i < rows.size(); ++i) contained[i] = ids->second.contains(rows[i].id);
-  return contained;
-}
-
-std::vector<std::uint64_t> InFlight::Enter(const TableName& table, std::span<const std::uint64_t> ids) {
-  MutexLock lock(mutex_);
-  Ids& known = tables_[table];
-  std::vector<std::uint64_t> entered;
-  entered.reserve(ids.size());
-  for (std::uint64_t id : ids) {
-    if (known.try_emplace(id, nullptr).second) entered.push_back(id);
-  }
-  return entered;
-}
-
-std::vector<TableName> InFlight::Tables() const {
-  MutexLock lock(mutex_);
-  std::vector<TableName> tables;
-  for (const auto& [table, ids] : tables_) tables.push_back(table);
-  return tables;
-}
-
-void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
-  std::size_t bytes = 0;
-  for (const AttemptPtr& attempt : attempts) bytes += MemoryBudget::Of(*attempt);
-  memory_.Add(bytes);
-  MutexLock lock(mutex_);
-  bytes_ += bytes;
-  const TableName* table = nullptr;
-  Ids* ids = nullptr;
-  for (const AttemptPtr& attempt : attempts) {
-    const TaskKey& key = attempt->task.key;
-    if (table == nullptr || *table != key.table) ids = &tables_[key.table];
-    table = &key.table;
-    AttemptPtr& place = (*ids)[key.id];
-    if (place) Uncount(*place);
-    place = attempt;
-  }
-}
-
-void InFlight::Uncount(const Attempt& attempt) {
-  const std::size_t bytes = MemoryBudget::Of(attempt);
-  bytes_ -= bytes;
-  memory_.Remove(bytes);
-}
-
-void InFlight::Erase(Ids& ids, std::uint64_t id) {
-  const auto place = ids.find(id);
-  if (place == ids.end()) return;
-  if (place->second) Uncount(*place->second);
-  ids.erase(place);
-}
-
-void InFlight::Leave(const TableName& table, std::span<const std::uint64_t> ids) {
-  MutexLock lock(mutex_);
-  Ids& known = tables_[table];
-  for (std::uint64_t id : ids) Erase(known, id);
-}
-
-void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed) {
-  if (claimed.size() == request.ids.size()) return;  // none was missed
-  std::unordered_set<std::uint64_t> missed(request.ids.begin(), request.ids.end());
-  for (const Task& task : claimed) missed.erase(task.key.id);
-  Leave(request.table, std::vector<std::uint64_t>(missed.begin(), missed.end()));
-}
-
-void InFlight::Clear() {
-  std::map<TableName, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
-  MutexLock lock(mutex_);
-  gone.swap(tables_);
-  memory_.Remove(bytes_ - expected_);
-  bytes_ = expected_;
-}
-
-bool InFlight::Leave(std::span<const TaskKey* const> keys) {
-  MutexLock lock(mutex_);
-  for (const TaskKey* key : keys) Erase(tables_[key->table], key->id);
-  return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
-}
-
-void InFlight::Expect(std::size_t bytes) {
-  memory_.Add(bytes);
-  MutexLock lock(mutex_);
-  bytes_ += bytes;
-  expected_ += bytes;
-}
-
-bool InFlight::Arrived(std::size_t bytes) {
-  memory_.Remove(bytes);
-  MutexLock lock(mutex_);
-  bytes_ -= bytes;
-  expected_ -= bytes;
-  return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
-}
-
-std::size_t InFlight::Room() {
-  MutexLock lock(mutex_);
-  const std::size_t room = memory_.Room(bytes_);
-  held_back_ = room == 0;
-  return room;
-}
-
-std::size_t InFlight::Left() const {
-  MutexLock lock(mutex_);
-  return memory_.Left(bytes_);
-}
-
-std::size_t InFlight::Size() const {
-  MutexLock lock(mutex_);
-  std::size_t size = 0;
-  for (const auto& [table, ids] : tables_) size += ids.size();
-  return size;
-}
-
-bool InFlight::Holds(const std::string& handler) const {
-  MutexLock lock(mutex_);
-  for (const auto& [table, ids] : tables_) {
-    for (const auto& [id, attempt] : ids) {
-      if (attempt && attempt->task.handler == handler) return true;
-    }
-  }
-  return false;
-}
-
-std::vector<AttemptPtr> InFlight::Attempts() const {
-  MutexLock lock(mutex_);
-  std::vector<AttemptPtr> attempts;
-  for (const auto& [table, ids] : tables_) {
-    for (const auto& [id, attempt] : ids) {
-      if (attempt) attempts.push_back(attempt);
-    }
-  }
-  return attempts;
-}
 
 std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life,
                                        bool solo) {
@@ -367,14 +221,18 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
       continue;
     }
     Count(*attempt, *settlement);
-    NoteIfReturned(*attempt, *settlement);
     if (settlement->to != Settlement::To::Waiting || settlement->started) continue;
     MutexLock lock(mutex_);
     GoneBack& back = given_back_[attempt->task.handler];
     ++back.rows;
     back.due = std::max(back.due, parts_.clock.Now() + settlement->delay.value_or(Micros(0)));
   }
-  if (in_flight_.Leave(keys)) RoomAgain();
+  const bool room_again = in_flight_.Leave(keys);
+  // Not before: whoever looks for them passes what is in hand.
+  for (const auto& [attempt, settlement, verdict] : settled) {
+    if (verdict != SettleVerdict::Refused) NoteIfReturned(*attempt, *settlement);
+  }
+  if (room_again) RoomAgain();
 }
 
 // No delay leads to before the due time that it had.

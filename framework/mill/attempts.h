@@ -85,8 +85,8 @@ class InFlight {
   // The claim succeeded: their ids stand for these attempts from now on.
   void Claimed(std::span<const AttemptPtr> attempts);
   void Leave(const TableName& table, std::span<const std::uint64_t> ids);
-  // A claim's reply is known: what was asked for and not claimed leaves.
-  void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
+  // A claim's reply is known: what was asked for and not claimed leaves; returns that.
+  std::vector<std::uint64_t> LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
   // True once after Room was zero: there is room again.
   bool Leave(std::span<const TaskKey* const> keys);
   // A claim that may bring in so many bytes is about to be sent; and what it has brought counts for itself.

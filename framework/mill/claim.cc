@@ -33,7 +33,8 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   if (claimed) {
     work_.claimed += claimed->size();
     if (claimed->size() < request.ids.size()) parts_.counters.claims_short.Add();
-    in_flight.LeaveMissed(request, *claimed);
+    const std::vector<std::uint64_t> missed = in_flight.LeaveMissed(request, *claimed);
+    work_.missed.insert(work_.missed.end(), missed.begin(), missed.end());
   } else if (claimed.error().code == ErrorCode::Unknown) {
     work_.claimed += request.ids.size();
     request.contents.clear();  // it is resolved by what the rows are then

@@ -56,6 +56,8 @@ struct ClaimWork {
   bool refused = false;     // the table is locked as a whole: a claim's error says so, and no other does
   // Rows that nobody has claimed: it failed, or somebody is to be alone.
   std::vector<std::uint64_t> left = {};
+  // Rows that the shard did not let be claimed: somebody else has, or changes them just now.
+  std::vector<std::uint64_t> missed = {};
 };
 
 // Not thread-safe: the scan strand's. Errors are those of the store.

@@ -19,23 +19,28 @@ DueGroup KnownGroups::GroupOf(const GroupKey& key, WallTime first) {
   return {table, slice, handler, urgency, first};
 }
 
+void KnownGroups::DropRead(const GroupKey& key, Known& known, ScanCursors& cursors) const {
+  if (!known.first || *known.first > now_) return;
+  const DueGroup group = GroupOf(key, *known.first);
+  if (cursors.MayHaveMore(group)) {
+    known.first = std::max(*known.first, cursors.Rank(group).waiting_since);
+    return;
+  }
+  known.first.reset();
+  cursors.Forget(group);
+  const auto tie = std::exchange(known.tie, std::nullopt);
+  if (std::exchange(known.more, false)) known.AskAfter(tie ? *tie - Micros(1) : now_);
+}
+
 DueWanted KnownGroups::Wanted(BootTime now, ScanCursors& cursors) {
   DueWanted wanted;
   for (auto known = known_.begin(); known != known_.end();) {
     Known& of = known->second;
     of.rows = 0;
-    if (of.first && *of.first <= now_) {
-      const DueGroup group = GroupOf(known->first, *of.first);
-      if (cursors.MayHaveMore(group)) {
-        of.first = std::max(*of.first, cursors.Rank(group).waiting_since);
-      } else {
-        of.first.reset();
-        cursors.Forget(group);
-        if (std::exchange(of.more, false)) of.AskAfter(now_);
-      }
-    }
-    if (of.after && now >= of.ask_at) wanted.after.push_back(GroupOf(known->first, *of.after));
-    known = of.first || of.after ? std::next(known) : known_.erase(known);
+    DropRead(known->first, of, cursors);
+    if (of.again && now >= of.again->second) of.AskAfter(std::exchange(of.again, std::nullopt)->first);
+    if (of.after) wanted.after.push_back(GroupOf(known->first, *of.after));
+    known = of.first || of.after || of.again ? std::next(known) : known_.erase(known);
   }
   if (wanted.after.size() > kMostAfter) {
     const std::size_t first = (turn_ += kMostAfter) % wanted.after.size();
@@ -47,9 +52,12 @@ DueWanted KnownGroups::Wanted(BootTime now, ScanCursors& cursors) {
   return wanted;
 }
 
+// Not with one part after another, however far apart they are: the others bring what is newest.
 void KnownGroups::AskForNewRows(BootTime now, DueWanted& wanted) {
   wanted.newer = greatest_;
-  if (!earlier_.empty() && now - earlier_.back().first < kBetweenMarks) return;
+  const bool is_due = earlier_.empty() || now - earlier_.back().first >= kBetweenMarks;
+  asked_earlier_ = is_due && !asked_earlier_;
+  if (!asked_earlier_) return;
   while (earlier_.size() > 1 && now - earlier_[1].first >= kLateCommits + kBetweenMarks) earlier_.pop_front();
   for (auto& [table, id] : wanted.newer) {
     const std::uint64_t before = id - std::min(id, kInFlight);
@@ -63,14 +71,23 @@ void KnownGroups::AskForNewRows(BootTime now, DueWanted& wanted) {
   earlier_.emplace_back(now, earlier_.empty() ? wanted.newer : greatest_);
 }
 
-void KnownGroups::Return(const GroupKey& group, WallTime due, BootTime when) {
-  if (Begun()) known_[group].AskAfter(due - Micros(1), when);
+void KnownGroups::Return(const GroupKey& group, WallTime due) {
+  if (Begun()) known_[group].AskAfter(due - Micros(1));
+}
+
+void KnownGroups::LookAgain(const GroupKey& group, WallTime due, BootTime when) {
+  if (!Begun()) return;
+  auto& again = known_[group].again;
+  const WallTime from = due - Micros(1);
+  again =
+      again ? std::pair(std::min(again->first, from), std::min(again->second, when)) : std::pair(from, when);
 }
 
 void KnownGroups::Take(const DueWanted& wanted, DueMap& map, ScanCursors& cursors) {
   now_ = map.now;
   if (!wanted.IsPart()) {
     known_.clear();
+    groups_ = map.groups.size();
     greatest_ = map.greatest;
     if (greatest_.empty()) return Forget();
     for (const DueGroup& group : map.groups)
@@ -81,6 +98,7 @@ void KnownGroups::Take(const DueWanted& wanted, DueMap& map, ScanCursors& cursor
   for (const DueGroup& group : wanted.after) known_[GroupKeyOf(group)].after.reset();
   for (const DueGroup& group : map.after) {
     Known& known = known_[GroupKeyOf(group)];
+    if (known.first == group.first_run_at) known.tie = group.first_run_at;
     Begin(group, known, cursors);
     known.more = true;
   }

@@ -39,13 +39,17 @@ class KnownGroups {
     greatest_.clear();
     earlier_.clear();
   }
+  // The last whole map did not show too many groups.
+  bool MayBegin() const { return groups_ <= kMost; }
   // The last whole map has begun parts.
   bool Begun() const { return !greatest_.empty() && known_.size() <= kMost; }
   // What the next part has to bring, as far as the groups have been read by now; those that were read to
   // their end are forgotten, there too.
   DueWanted Wanted(BootTime now, ScanCursors& cursors);
-  // Of this group rows wait again that did not, or may from `when` on, due from then on at the earliest.
-  void Return(const GroupKey& group, WallTime due, BootTime when);
+  // Of this group rows wait again that did not, due from then on at the earliest.
+  void Return(const GroupKey& group, WallTime due);
+  // Likewise, but they may from `when` on: nothing is asked of it before.
+  void LookAgain(const GroupKey& group, WallTime due, BootTime when);
   // A map came that was asked for so: a part is filled up with what is known beside it. Groups that are to
   // be read from an earlier row on than they would be are forgotten in `cursors`.
   void Take(const DueWanted& wanted, DueMap& map, ScanCursors& cursors);
@@ -56,15 +60,14 @@ class KnownGroups {
     std::size_t rows = 0;                // as in DueGroup, of the newest map
     bool more = false;                   // behind those there may be some that are due later
     std::optional<WallTime> after = {};  // it is to be asked for what is due after that
-    BootTime ask_at{};                   // and not before
-    void AskAfter(WallTime at, BootTime when = {}) {
-      ask_at = after ? std::min(ask_at, when) : when;
-      after = after ? std::min(*after, at) : at;
-    }
+    std::optional<WallTime> tie = {};    // where it is being read something is due that may stand behind that
+    std::optional<std::pair<WallTime, BootTime>> again = {};  // from this on it is to be asked for, then
+    void AskAfter(WallTime at) { after = after ? std::min(*after, at) : at; }
   };
   using Greatest = std::map<TableName, std::uint64_t>;
 
   static DueGroup GroupOf(const GroupKey& key, WallTime first);
+  void DropRead(const GroupKey& key, Known& known, ScanCursors& cursors) const;
   void Begin(const DueGroup& group, Known& known, ScanCursors& cursors) const;
   void AskForNewRows(BootTime now, DueWanted& wanted);
   void Fill(DueMap& map) const;
@@ -73,6 +76,8 @@ class KnownGroups {
   WallTime now_{};  // the database's, of the newest map
   Greatest greatest_;
   std::deque<std::pair<BootTime, Greatest>> earlier_;  // a second apart
+  bool asked_earlier_ = false;                         // the last part did
+  std::size_t groups_ = 0;                             // of the last whole map
   std::size_t turn_ = 0;                               // of those that are asked for
 };
 

@@ -48,8 +48,7 @@ void LookSchedule::Looked(BootTime asked, Micros cost, bool part, Micros bound, 
   if (asked < full_due_) next_ = std::min(next_, full_due_);
 }
 
-bool LookSchedule::PartsHelp(BootTime now) const {
-  if (!dear_ || !begun_) return false;
+bool LookSchedule::MayHelp(BootTime now) const {
   return part_.Least() * kWorth <= full_.Least() || now - tried_ >= kTryAgain;
 }
 

@@ -1,7 +1,6 @@
 #include "framework/mill/scan.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_set>
 
 #include "framework/base/log.h"
@@ -303,11 +302,8 @@ Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<L
     if (goes_on && !work.refused && work.slowest > Micros(0))
       brake_.Answered(parts_.clock.Now(), work.slowest, brake_limit_);
     GiveUp(GroupsOf(work.left, ids, groups));
-    // Somebody may hold a lock on the others.
-    if (work.claimed + work.left.size() < ids.size()) {
-      for (const DueGroup* group : std::set(groups.begin(), groups.end()))
-        LookForAgain(*group, group->first_run_at);
-    }
+    for (const DueGroup* group : GroupsOf(work.missed, ids, groups))
+      LookForAgain(*group, group->first_run_at);
   }
   if (in_flight.Arrived(found.bytes)) parts_.attempts.RoomAgain();
   shared_.claims.Land(type, {found.count, found.bytes});

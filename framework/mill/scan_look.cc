@@ -62,7 +62,9 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     ScanCursors::RewindingOf of;
     if (rounds_.Any() || shared_.bands.Any())
       of = [this](const DueGroup& group) { return RewindingOf(group); };
-    cursors_.Refresh(asked, look_.map->groups, engine.rewind, of);
+    // What went back to wait behind a cursor is known to no part any more.
+    const Micros rewind = look_.full && known_.Begun() ? Micros(0) : engine.rewind;
+    cursors_.Refresh(asked, look_.map->groups, rewind, of);
     look_.work = WorkOf(*look_.map, engine, view);
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
@@ -101,7 +103,7 @@ bool Scanner::MayEnd(const DueMap& map) const {
 }
 
 void Scanner::LookForAgain(const DueGroup& group, WallTime due) {
-  known_.Return(GroupKeyOf(group), due, parts_.clock.Now() + kLookForAgain);
+  known_.LookAgain(GroupKeyOf(group), due, parts_.clock.Now() + kLookForAgain);
 }
 
 // What belongs to a round is settled at its beginning.
@@ -109,8 +111,8 @@ DueWanted Scanner::Wanted(BootTime now, const std::vector<TableSlices>& slices) 
   const auto returned =
       parts_.attempts.TakeReturned([this](const DueGroup& group) { return part_.Has(group); });
   const bool part = schedule_.TakesPart(now, slices) && rounds_.Next() > now;
-  if (!part) return schedule_.IsDear() ? known_.WantedOfWhole() : DueWanted{};
-  for (const auto& [group, due] : returned) known_.Return(group, due, now);
+  if (!part) return schedule_.WantsParts(now) && known_.MayBegin() ? known_.WantedOfWhole() : DueWanted{};
+  for (const auto& [group, due] : returned) known_.Return(group, due);
   return known_.Wanted(now, cursors_);
 }
 

@@ -67,7 +67,8 @@ void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, st
     expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
   };
   for (const Share& share : shares) count(share);
-  for (; !groups.empty() && rows < most_rows && expected < static_cast<double>(enough);
+  for (; !groups.empty() && shares.size() < Candidates::kMostPages && rows < most_rows &&
+         expected < static_cast<double>(enough);
        groups = groups.subspan(1)) {
     const DueGroup& group = *work.groups[groups.front()];
     GroupRank& rank = work.ranks[groups.front()];

@@ -30,6 +30,8 @@ Status RehearsalWalk::Looks() {
   const TableSlices own{.table = table_, .all = false, .slices = {0, 2, 3}};
   for (const TableSlices& slices : {all, own, some, types}) {
     BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&slices, 1), {.begins_parts = true}));
+    BOOST_OUTCOME_TRYV(
+        stage_.tasks.Due(std::span(&slices, 1), {.begins_parts = true, .newer = {{table_, 1}}}));
   }
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.newer = {{table_, 1}}, .after = {earlier}}));
   BOOST_OUTCOME_TRYV(stage_.tasks.GreatestIds(std::span(&table_, 1)));

@@ -71,7 +71,7 @@ inline constexpr std::size_t kMostNewRows = 20'000;
 // What of a due map is wanted. Default: every group.
 struct DueWanted {
   // Parts are to follow: `later` of each group and the greatest ids are told, too; of these tables they are
-  // known to be no less than this.
+  // known to be no less than this, and may be told as less than they are.
   bool begins_parts = false;
   // A part: of these tables the waiting rows among those with a greater id, of which the first kMostNewRows
   // are looked at, by their groups; and of these groups each the first row that is due after its

@@ -98,8 +98,11 @@ std::string DueText(const TableSlices& scope, bool with_later) {
 
 std::string GreatestText(const TableName& table, std::uint64_t id) {
   const std::string least = std::to_string(id);
-  return "SELECT " + Quote(table) + ",0,'',0,NULL,0,0,COALESCE(MAX(id)," + least + ") FROM " + table +
-         " WHERE id>" + least;
+  const std::string head =
+      "SELECT " + Quote(table) + ",0,'',0,NULL,0,0,COALESCE(MAX(id)," + least + ") FROM ";
+  if (id == 0) return head + table;
+  return head + "(SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id>" + least +
+         " ORDER BY id LIMIT " + std::to_string(kMostNewRows) + ") newer";
 }
 
 std::string NewRowsText(const TableName& table, std::uint64_t id) {

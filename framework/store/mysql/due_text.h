@@ -21,7 +21,8 @@ inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 std::string DueText(const TableSlices& scope, bool with_later = false);
 // Every group of a table, held rows too; its place stands in the first column.
 std::string GroupsText(const TableName& table, std::size_t place);
-// No less than `id`. From the end of the table on, since an old snapshot may keep whatever was behind it.
+// No less than `id`, and from there on, where it is known: from the end of the table it may be far to the
+// last row that lives. The greatest of kMostNewRows at most.
 std::string GreatestText(const TableName& table, std::uint64_t id);
 // All groups of the first kMostNewRows rows with a greater id; no time where none of a group's waits.
 std::string NewRowsText(const TableName& table, std::uint64_t id);

@@ -46,6 +46,7 @@ class KnownGroupsTest : public testing::Test {
   DueMap map_;
   BootTime now_{seconds(1000)};
   WallTime at_ = kMapsBegin;
+  std::uint64_t known_at_ = 100'000;
 };
 
 TEST_F(KnownGroupsTest, WithoutAMapThatBeginsThemThereAreNoParts) {
@@ -163,8 +164,8 @@ TEST_F(KnownGroupsTest, OfNewRowsSomeOfWhichAreDueLaterTheOthersAreAskedForOnceT
 
 TEST_F(KnownGroupsTest, WhatWaitsAgainIsAskedFor) {
   Whole({});
-  known_.Return(GroupKeyOf(Group(4, {})), at_, now_);
-  known_.Return(GroupKeyOf(Group(5, {})), at_ - seconds(60), now_ + seconds(1));
+  known_.Return(GroupKeyOf(Group(4, {})), at_);
+  known_.LookAgain(GroupKeyOf(Group(5, {})), at_ - seconds(60), now_ + seconds(1));
   ASSERT_THAT(Ask().after, SizeIs(1));
   EXPECT_EQ(wanted_.after[0].slice, 4U);
   EXPECT_LT(wanted_.after[0].first_run_at, kMapsBegin);
@@ -180,19 +181,59 @@ TEST_F(KnownGroupsTest, AGroupThatIsBeingReadStartsAgainWhereSomethingWaitsBehin
   const DueGroup group = Group(1, at_ - seconds(60));
   Whole({group});
   cursors_.Advance(group, {at_ - seconds(30), 7}, 100, true);
-  known_.Return(GroupKeyOf(group), at_ - seconds(45), now_);
+  known_.Return(GroupKeyOf(group), at_ - seconds(45));
   Ask();
   Answer({}, 0, {Group(1, kMapsBegin - seconds(45))});
   ASSERT_THAT(map_.groups, SizeIs(1));
   EXPECT_EQ(cursors_.At(map_.groups[0]).run_at, kMapsBegin - seconds(45) - Micros(1));
 }
 
+TEST_F(KnownGroupsTest, WhatStandsBehindTheCursorAtTheSameTimeIsAskedForAtTheEnd) {
+  const DueGroup group = Group(1, at_ - seconds(60));
+  Whole({group});
+  cursors_.Advance(group, {at_ - seconds(30), 50}, 100, true);
+  known_.Return(GroupKeyOf(group), at_ - seconds(30));
+  Ask();
+  Answer({}, 0, {Group(1, kMapsBegin - seconds(30))});
+  ASSERT_THAT(map_.groups, SizeIs(1));
+  EXPECT_EQ(cursors_.At(map_.groups[0]).id, 50U) << "not the whole tie again, while there is more";
+  ReadToItsEnd(map_.groups[0]);
+  ASSERT_THAT(Ask().after, SizeIs(1));
+  EXPECT_EQ(wanted_.after[0].first_run_at, kMapsBegin - seconds(30) - Micros(1));
+}
+
+TEST_F(KnownGroupsTest, ARowThatStaysWhereItIsIsLookedAtOnceASecond) {
+  const DueGroup group = Group(1, at_ - seconds(60));
+  Whole({group});
+  int read = 0;
+  for (int look = 0; look < 50; ++look) {
+    const bool is_there = !map_.groups.empty();
+    read += is_there ? 1 : 0;
+    if (is_there) known_.LookAgain(GroupKeyOf(group), group.first_run_at, now_ + seconds(1));
+    if (is_there) ReadToItsEnd(group);
+    const auto& asked = Ask().after;
+    const bool found = !asked.empty() && asked[0].first_run_at < group.first_run_at;
+    Answer({}, 0, found ? std::vector<DueGroup>{group} : std::vector<DueGroup>{});
+  }
+  EXPECT_GE(read, 8);
+  EXPECT_LE(read, 11) << "in ten seconds";
+}
+
+TEST_F(KnownGroupsTest, HoweverFarPartsAreApartEveryOtherBringsWhatIsNewest) {
+  Whole({}, 100'000);
+  for (int i = 1; i <= 10; ++i) {
+    const bool earlier = Ask(seconds(3)).newer.at("tasks") < known_at_;
+    EXPECT_EQ(earlier, i % 2 == 1) << i;
+    known_at_ = 100'000 + static_cast<std::uint64_t>(i) * 100;
+    Answer({}, known_at_);
+  }
+}
+
 TEST_F(KnownGroupsTest, OfVeryManyGroupsThatAreAskedForAllHaveTheirTurn) {
   Whole({});
   std::set<std::uint32_t> asked;
   for (int turn = 0; turn < 3; ++turn) {
-    for (std::uint32_t slice = 0; slice < 600; ++slice)
-      known_.Return(GroupKeyOf(Group(slice, {})), at_, now_);
+    for (std::uint32_t slice = 0; slice < 600; ++slice) known_.Return(GroupKeyOf(Group(slice, {})), at_);
     Ask();
     EXPECT_LE(wanted_.after.size(), 256U);
     for (const DueGroup& group : wanted_.after) asked.insert(group.slice);
@@ -215,6 +256,7 @@ TEST_F(KnownGroupsTest, OfVeryManyGroupsThereAreNoParts) {
   for (std::uint32_t slice = 0; slice <= KnownGroups::kMost; ++slice) groups.push_back(Group(slice, at_));
   Whole(std::move(groups));
   EXPECT_FALSE(known_.Begun());
+  EXPECT_FALSE(known_.MayBegin()) << "so no whole map begins any, until there are fewer";
 }
 
 }  // namespace

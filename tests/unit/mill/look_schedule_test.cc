@@ -17,7 +17,7 @@ class LookScheduleTest : public testing::Test {
   // Takes the look that is due; true: a whole one.
   bool Look() {
     const bool part = schedule_.TakesPart(now_, slices_);
-    begun_ = part ? begun_ : parts_ && schedule_.IsDear();
+    begun_ = part ? begun_ : parts_ && schedule_.WantsParts(now_);
     schedule_.Looked(now_, part ? part_cost_ : full_cost_, part, kBound, 1, begun_);
     spent_on_full_ += part ? Micros(0) : full_cost_;
     now_ = schedule_.Next();
@@ -62,7 +62,7 @@ TEST_F(LookScheduleTest, BetweenDearWholeMapsThereAreParts) {
 TEST_F(LookScheduleTest, AMapThatHasNotBegunPartsIsFollowedByAWholeOne) {
   full_cost_ = milliseconds(40);
   LookTwice();
-  ASSERT_TRUE(schedule_.IsDear());
+  ASSERT_TRUE(schedule_.WantsParts(now_));
   EXPECT_TRUE(Look());
   EXPECT_FALSE(Look());
 }

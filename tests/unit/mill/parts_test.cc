@@ -138,6 +138,23 @@ TEST_F(PartsTest, WhatIsGivenBackBehindThePlaceToWhichItsGroupHasBeenReadStartsA
   ExpectPartsAlone();
 }
 
+TEST_F(PartsTest, WhatIsGivenBackRightBeforeAWholeMapStartsAgain) {
+  worker_.runner.most = 0;
+  Submit(150);
+  AddLargeId();
+  Begin();
+  worker_.runner.takes = seconds(60);
+  worker_.runner.most = 250;
+  for (int i = 0; i < 25 && Claims() < 150; ++i) Step();
+  ASSERT_EQ(Claims(), 150U);
+  worker_.runner.GiveAllBack();
+  Step();
+  worker_.Own({{"tasks", false, {0, 1, 2, 3}}});
+  Go(seconds(1));
+  EXPECT_EQ(Claims(), 300U);
+  EXPECT_EQ(Whole(), whole_ + 1);
+}
+
 TEST_F(PartsTest, WhatAHandlerPutsOffToATimeThatIsOverStartsAgain) {
   Begin();
   worker_.runner.outcomes[1] = {.kind = OutcomeKind::Snooze, .at = clock_.WallNow() - seconds(60)};
