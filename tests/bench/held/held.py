@@ -124,7 +124,7 @@ def measure(held, options, figures):
     least = sorted(range(windows), key=kept_up.__getitem__)[:LEAST_TOLD]
     figures.facts["the windows with the least"] = ", ".join(
         f"{kept_up[window]:.0f} % from second {window * WINDOW} on" for window in least)
-    figures.facts["a due map"] = (f"{before:.2f} ms before, {beside:.2f} ms at the end of it, as a whole or from a floor on; "
+    figures.facts["a due map"] = (f"{before:.2f} ms before, {beside:.2f} ms at the end of it, whole ones and parts; "
                                   f"{whole:.0f} ms as a whole; the server kept {versions:,} versions")
     return recovered
 
