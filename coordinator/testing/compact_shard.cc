@@ -37,13 +37,16 @@ DueGroup GroupOf(const TableName& table, const CompactRow& row) {
 
 auto PlaceOf(const DueGroup& group) { return std::tie(group.slice, group.handler, group.urgency); }
 
+bool IsOneGroup(const DueGroup& a, const DueGroup& b) {
+  return a.table == b.table && PlaceOf(a) == PlaceOf(b);
+}
+
 // One row more, where groups are told by them.
 void Join(std::vector<DueGroup>& groups, DueGroup row, WallTime now) {
   row.later = row.first_run_at > now;
   row.rows = row.later ? 0 : 1;
-  const auto known = std::find_if(groups.begin(), groups.end(), [&](const DueGroup& group) {
-    return group.table == row.table && PlaceOf(group) == PlaceOf(row);
-  });
+  const auto known = std::find_if(groups.begin(), groups.end(),
+                                  [&](const DueGroup& group) { return IsOneGroup(group, row); });
   if (known == groups.end()) return groups.push_back(std::move(row));
   known->first_run_at = std::min(known->first_run_at, row.first_run_at);
   known->later = known->later || row.later;
@@ -122,8 +125,7 @@ DueMap CompactShard::Part(std::span<const TableSlices> tables, const DueWanted& 
         if (waits) Join(map.groups, group, map.now);
       }
       for (const DueGroup& after : wanted.after) {
-        if (after.table == group.table && PlaceOf(after) == PlaceOf(group) && row.run_at > after.first_run_at)
-          Join(map.after, group, map.now);
+        if (IsOneGroup(after, group) && row.run_at > after.first_run_at) Join(map.after, group, map.now);
       }
     }
   }

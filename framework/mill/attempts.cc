@@ -254,9 +254,8 @@ Attempts::Returned Attempts::TakeReturned(const std::function<bool(const DueGrou
   Returned taken;
   MutexLock lock(mutex_);
   for (auto noted = returned_.begin(); noted != returned_.end();) {
-    const auto& [table, slice, handler, urgency] = noted->first;
     const auto next = std::next(noted);
-    if (of({table, slice, handler, urgency, noted->second})) taken.insert(returned_.extract(noted));
+    if (of(GroupOf(noted->first, noted->second))) taken.insert(returned_.extract(noted));
     noted = next;
   }
   return taken;

@@ -14,11 +14,6 @@ constexpr std::uint64_t kInFlight = 10'000;
 
 }  // namespace
 
-DueGroup KnownGroups::GroupOf(const GroupKey& key, WallTime first) {
-  const auto& [table, slice, handler, urgency] = key;
-  return {table, slice, handler, urgency, first};
-}
-
 void KnownGroups::DropRead(const GroupKey& key, Known& known, ScanCursors& cursors) const {
   if (!known.first || *known.first > now_) return;
   const DueGroup group = GroupOf(key, *known.first);
@@ -124,7 +119,7 @@ void KnownGroups::Fill(DueMap& map) const {
   for (const auto& [key, known] : known_) {
     if (!known.first || map.refused.contains(std::get<TableName>(key))) continue;
     map.groups.push_back(GroupOf(key, *known.first));
-    map.groups.back().rows = *known.first <= now_ ? known.rows : 0;
+    map.groups.back().rows = known.rows;
   }
 }
 

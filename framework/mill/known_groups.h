@@ -66,7 +66,6 @@ class KnownGroups {
   };
   using Greatest = std::map<TableName, std::uint64_t>;
 
-  static DueGroup GroupOf(const GroupKey& key, WallTime first);
   void DropRead(const GroupKey& key, Known& known, ScanCursors& cursors) const;
   void Begin(const DueGroup& group, Known& known, ScanCursors& cursors) const;
   void AskForNewRows(BootTime now, DueWanted& wanted);

@@ -40,16 +40,18 @@ void LookSchedule::Looked(BootTime asked, Micros cost, bool part, Micros bound, 
   if (PartsHelp(asked)) {
     full = std::max(
         full, std::min(full_.Least() * kFullShare, std::clamp(2 * between_full_, kLongestAtFirst, kLongest)));
-    const bool tries = asked - tried_ >= kTryAgain;
-    interval_ = PollInterval(bound, tries ? Micros(0) : std::min(part_.Least(), full_.Least()), tables);
+    const Micros cost_of_next = TriesParts(asked) ? Micros(0) : std::min(part_.Least(), full_.Least());
+    interval_ = PollInterval(bound, cost_of_next, tables);
   }
   if (!part) full_due_ = asked + Early(full);
   next_ = asked + Early(interval_);
   if (asked < full_due_) next_ = std::min(next_, full_due_);
 }
 
-bool LookSchedule::MayHelp(BootTime now) const {
-  return part_.Least() * kWorth <= full_.Least() || now - tried_ >= kTryAgain;
+bool LookSchedule::TriesParts(BootTime now) const { return now - tried_ >= kTryAgain; }
+
+bool LookSchedule::WantsParts(BootTime now) const {
+  return dear_ && (part_.Least() * kWorth <= full_.Least() || TriesParts(now));
 }
 
 }  // namespace millrace::engine

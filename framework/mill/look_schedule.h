@@ -21,7 +21,7 @@ class LookSchedule {
   // and so are other slices than the last time.
   bool TakesPart(BootTime now, const std::vector<TableSlices>& slices);
   // A whole map is to begin parts.
-  bool WantsParts(BootTime now) const { return dear_ && MayHelp(now); }
+  bool WantsParts(BootTime now) const;
   // The next map is a whole one.
   void Forget() { full_due_ = {}; }
 
@@ -43,8 +43,8 @@ class LookSchedule {
     Micros Least() const { return last < before ? last : before; }
   };
 
-  // The last ones were cheap enough, or none was tried for some time.
-  bool MayHelp(BootTime now) const;
+  // None was for some time.
+  bool TriesParts(BootTime now) const;
   bool PartsHelp(BootTime now) const { return begun_ && WantsParts(now); }
   static Micros Early(Micros interval) { return interval * 9 / 10; }
 

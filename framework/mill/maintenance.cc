@@ -1,7 +1,6 @@
 #include "framework/mill/maintenance.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "framework/base/log.h"
 
@@ -173,11 +172,9 @@ Step<> Maintenance::SweepWhatWasLocked(LifePtr life) {
 }
 
 void Maintenance::KeepLocked(const ScanRequest& page) {
-  const auto group = [](const ScanRequest& one) {
-    return std::tie(one.group.table, one.group.slice, one.group.handler, one.group.urgency);
-  };
+  const GroupKey group = GroupKeyOf(page.group);
   const auto known = std::find_if(locked_.begin(), locked_.end(),
-                                  [&](const ScanRequest& one) { return group(one) == group(page); });
+                                  [&](const ScanRequest& one) { return GroupKeyOf(one.group) == group; });
   if (known == locked_.end()) {
     locked_.push_back(page);
   } else {

@@ -51,6 +51,10 @@ using GroupKey = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t
 inline GroupKey GroupKeyOf(const DueGroup& group) {
   return {group.table, group.slice, group.handler, group.urgency};
 }
+inline DueGroup GroupOf(const GroupKey& key, WallTime first_run_at) {
+  const auto& [table, slice, handler, urgency] = key;
+  return {table, slice, handler, urgency, first_run_at};
+}
 
 struct DueMap {
   std::vector<DueGroup> groups;  // ordered by table, slice, handler, urgency
