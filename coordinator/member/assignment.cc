@@ -89,7 +89,7 @@ std::shared_ptr<const SlicesByShard> WithinLimits(const std::shared_ptr<const Sl
   if (!limits.Any()) return assigned;
   auto limited = std::make_shared<SlicesByShard>(*assigned);
   for (auto& [shard, tables] : *limited) {
-    std::erase_if(tables, [&](TableSlices& table) { return !Narrow(table, shard, limits); });
+    std::erase_if(tables, [&, &of = shard](TableSlices& table) { return !Narrow(table, of, limits); });
   }
   return limited;
 }

@@ -92,12 +92,10 @@ void TreeChecks::Commit(const TreeChanges& changes) {
   for (const std::string& path : changes.nodes) {
     if (path == "/epoch") {
       ReadTerm();
-    } else if (path == "/assign") {
-      membership = true;  // it was deleted, or made again: nobody counts moves from what was in it
     } else if (path.starts_with(kAssign)) {
       assigned = true;
-    } else if (path.starts_with("/workers/") || path.starts_with("/control/")) {
-      membership = true;
+    } else if (path == "/assign" || path.starts_with("/workers/") || path.starts_with("/control/")) {
+      membership = true;  // and if `assign` itself was made again, nobody counts moves from it
     }
   }
   if (membership) MembershipChanged();

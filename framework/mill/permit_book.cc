@@ -141,8 +141,8 @@ std::vector<AttemptPtr> PermitBook::TakeUnwanted(const std::set<AttemptPtr>& wit
       taken.push_back(TakeFrom(held));
   }
   for (auto& [type, one] : types_) {
-    const auto unwanted = [&](const Waiting& waiting) {
-      return !one.ruled || now - waiting.since > kWaitsForPermit || withdrawn.contains(waiting.attempt);
+    const auto unwanted = [&, ruled = one.ruled](const Waiting& waiting) {
+      return !ruled || now - waiting.since > kWaitsForPermit || withdrawn.contains(waiting.attempt);
     };
     for (Waiting& waiting : one.waiting) {
       if (unwanted(waiting)) taken.push_back(std::move(waiting.attempt));

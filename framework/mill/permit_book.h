@@ -8,11 +8,12 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <boost/range/iterator_range_core.hpp>
 
 #include "framework/base/clock.h"
 #include "framework/base/random.h"
@@ -149,10 +150,10 @@ class PermitBook {
   static constexpr Micros kForTheNext = std::chrono::milliseconds(50);
   static constexpr std::uint32_t kLast = std::numeric_limits<std::uint32_t>::max();
   auto HeldOf(const std::string& type) {
-    return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
+    return boost::make_iterator_range(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
   }
   auto HeldOf(const std::string& type) const {
-    return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
+    return boost::make_iterator_range(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
   }
   std::size_t Mine(const std::string& type) const;
   std::size_t InHand(const std::string& type, const Type& one) const;  // under this life

@@ -11,7 +11,7 @@
 #include "framework/store/url.h"
 
 namespace sql {
-class Connection;
+class Connection;  // NOLINT(bugprone-forward-declaration-namespace): that of the connector
 }
 
 namespace millrace::engine {

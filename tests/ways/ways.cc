@@ -231,7 +231,7 @@ MemberOptions OptionsOf(const std::string& id) {
 }
 
 void Run(const std::string& plugin_folder, const std::string& folder) {
-  const SystemClock clock;
+  const SystemClock clock{};
   auto url = ParseStoreUrl("sqlite:" + folder + "/tasks.db");
   std::shared_ptr<Store> store = *sqlite::OpenStore(*url, {});
   SchemaSpec spec;

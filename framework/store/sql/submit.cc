@@ -226,8 +226,8 @@ Status Submission::ReadStanding() {
     const std::string next = " UNION ALL SELECT id,params FROM ";
     BOOST_OUTCOME_TRYV(db_.Query(
         "SELECT id,params FROM " + table + in + next + table + "_done" + in + next + table + "_failed" + in,
-        {}, [&](const Row& row) {
-          for (const std::size_t index : by_id.at(row.Number(1))) {
+        {}, [this, &found = by_id](const Row& row) {
+          for (const std::size_t index : found.at(row.Number(1))) {
             std::string params = row.Text(2);
             if (params != tasks_[index].params) report_.standing[index] = std::move(params);
           }

@@ -18,7 +18,7 @@ void Count(benchmark::State& state) {
   TypeCounters& type = counters.Of("main", "noop");
   Settlement settlement;
   const AttemptTimes times{Micros(12'000), Micros(345)};
-  for (auto _ : state) counters.Count(type, settlement, times);
+  for ([[maybe_unused]] auto _ : state) counters.Count(type, settlement, times);
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(Count)->Threads(1)->Threads(2);
@@ -26,7 +26,7 @@ BENCHMARK(Count)->Threads(1)->Threads(2);
 // Beside it: what was counted before there were types and times.
 void AddToOneCounter(benchmark::State& state) {
   static Counter counter;
-  for (auto _ : state) counter.Add();
+  for ([[maybe_unused]] auto _ : state) counter.Add();
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(AddToOneCounter)->Threads(1)->Threads(2);
@@ -35,7 +35,7 @@ void Scrape(benchmark::State& state) {
   static const FullRegistry full;
   std::size_t bytes = 0;
   auto fastest = std::chrono::steady_clock::duration::max();  // others share the machine
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto begun = std::chrono::steady_clock::now();
     bytes = full.registry.Text().size();
     fastest = std::min(fastest, std::chrono::steady_clock::now() - begun);

@@ -107,7 +107,7 @@ class CountingWorker {
   void Stop() { worker_.reset(); }
 
  private:
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::string folder_;
   Runs runs_;
   SettableControlPlane control_;

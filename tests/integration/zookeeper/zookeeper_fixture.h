@@ -64,7 +64,7 @@ class CutZookeeperTest : public ZookeeperTest {
 
   PrivateZookeeper ensemble_;
   TcpProxy proxy_{ensemble_.port(), TcpProxy::Protocol::Zookeeper};
-  const SystemClock clock_;
+  const SystemClock clock_{};
 };
 
 }  // namespace millrace::engine

@@ -311,7 +311,7 @@ TEST_F(ExecTest, AProgramThatHasEndedByItselfWasNotStopped) {
     bool ShouldStop() const override {
       pid_t keeper = 0;
       while (!(std::ifstream(folder_ + "/keeper") >> keeper)) std::this_thread::yield();
-      std::ofstream(folder_ + "/go");
+      std::ofstream go(folder_ + "/go");
       siginfo_t ended{};
       EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(keeper), &ended, WEXITED | WNOWAIT), 0);
       return true;

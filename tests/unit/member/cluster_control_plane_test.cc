@@ -31,7 +31,7 @@ class ClusterControlPlaneTest : public testing::Test {
     plane.Publish(view_);
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   MemberView view_;
   bool lost_ = false;
   int opened_ = 0;

@@ -110,7 +110,7 @@ class BeatingShard final : public Driven<BeatPort> {
       : Driven(clock), clock_(clock), store_(store.OpenIncarnations()) {}
 
   Reply<Status> Register(const Incarnation& self) override {
-    Take();
+    Spend();
     if (std::exchange(loses_reply, false)) {
       (void)store_->Register(self);
       return Status(Fail(ErrorCode::Unknown, "the connection was lost"));
@@ -118,7 +118,7 @@ class BeatingShard final : public Driven<BeatPort> {
     return away ? Status(Away()) : store_->Register(self);
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
-    Take();
+    Spend();
     if (revives) return Result<bool>(true);
     return away ? Result<bool>(Away()) : store_->Renew(id);
   }
@@ -140,7 +140,7 @@ class BeatingShard final : public Driven<BeatPort> {
   BootTime sent{};           // the last of them
 
  private:
-  void Take() {
+  void Spend() {
     sent = clock_.Now();
     clock_.Advance(takes);
   }

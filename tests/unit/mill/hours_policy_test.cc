@@ -12,7 +12,7 @@ using std::chrono::days;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr HoursConfig kNight{.from = 60, .to = 300};
+const HoursConfig kNight{.from = 60, .to = 300};
 constexpr Micros kLastSecond = minutes(300) - seconds(1);
 
 TEST(HoursPolicyTest, NothingStartsOnceTheyHaveEnded) {

@@ -66,7 +66,7 @@ class FanOutsTest : public testing::Test {
   std::int64_t Keys() { return store_.Ask("SELECT count(DISTINCT biz_key) FROM tasks"); }
   std::int64_t UnderWay() { return store_.Ask("SELECT count(*) FROM millrace_fan_outs"); }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   ScratchStore store_{clock_};
   std::vector<TableInfo> tables_ = *store_.OpenSchema()->Tables();
   FanOuts leader_{"main", store_, store_.OpenFanOuts(), Random(1), 10};

@@ -45,7 +45,7 @@ class ShardUpkeepTest : public testing::Test {
     return tables ? tables->at(0).slices : 0;
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::shared_ptr<ScratchStore> store_ = std::make_shared<ScratchStore>(clock_, ScratchStore::Bare{});
   Settable<std::shared_ptr<const Config>> config_;
   Settable<std::shared_ptr<const Ownership>> ownership_;

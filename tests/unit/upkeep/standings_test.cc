@@ -51,7 +51,7 @@ TEST(StandingsTest, WhatStandsInSeveralTablesIsOneNumberForEachType) {
 }
 
 TEST(StandingsTest, OfAStoreTheyAreWhatItsTablesHold) {
-  const SystemClock clock;
+  const SystemClock clock{};
   ScratchStore store(clock);
   NewTask task;
   task.handler = "noop";

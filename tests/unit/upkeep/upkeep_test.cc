@@ -71,7 +71,7 @@ class UpkeepTest : public testing::Test {
     });
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   SettableControlPlane control_;
   Signal news_;
   std::atomic<bool> leading_{true};

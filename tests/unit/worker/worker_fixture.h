@@ -181,7 +181,7 @@ class WorkerFixture : public ::testing::Test {
   bool partial_ = false;
   std::optional<std::uint32_t> concurrency_;
   std::string doorbell_address_;
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::string folder_;
   Config config_;  // in force from Start on; later ones by control_.config
   SettableControlPlane control_;

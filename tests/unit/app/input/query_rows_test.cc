@@ -31,7 +31,7 @@ class QueryRowsTest : public testing::Test {
     return all;
   }
 
-  const SystemClock clock_;
+  const SystemClock clock_{};
   const std::shared_ptr<ScratchStore> store_ = std::make_shared<ScratchStore>(clock_);
 };
 
