@@ -51,8 +51,10 @@ class ModelledDatabase {
 
   CheckedShard& checked() { return shard_; }
   const CheckedShard& checked() const { return shard_; }
-  // How many claims were sent ahead.
+  // How many claims were sent ahead, and how many due maps were parts.
   std::size_t ClaimsAhead() const { return claims_ahead_; }
+  std::size_t Parts() const { return parts_; }
+  void NotePart() { ++parts_; }
   CompactShard& shard() { return shard_.shard(); }
   const CompactShard& shard() const { return shard_.shard(); }
   TimelineClock& clock() { return clock_; }
@@ -249,6 +251,7 @@ class ModelledDatabase {
   BootTime stopped_{};
   std::uint64_t failovers_ = 0;
   std::size_t claims_ahead_ = 0;
+  std::size_t parts_ = 0;
   std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them
 };
 

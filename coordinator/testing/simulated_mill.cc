@@ -77,6 +77,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
         aging_(round_aging_) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueWanted& wanted) override {
+    if (wanted.IsPart()) database_.NotePart();
     mapped_ = std::make_shared<WallTime>();
     aging_ = round_aging_;
     read_.clear();

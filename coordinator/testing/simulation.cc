@@ -419,6 +419,7 @@ class Simulation {
                             .paced = runs_.Paced()};
     for (ModelledDatabase& database : databases_) {
       report.ahead += database.ClaimsAhead();
+      report.parts += database.Parts();
       report.rescued += database.checked().Rescued();
       report.refused += database.checked().Refused();
       report.marked_dead += database.checked().MarkedDead();

@@ -24,6 +24,7 @@ struct SimulationReport {
   std::size_t faults = 0;
   std::size_t tasks = 0;
   std::size_t ahead = 0;  // claims that were sent ahead
+  std::size_t parts = 0;  // of due maps, between whole ones that are dear
   std::size_t rescued = 0;
   std::size_t refused = 0;  // settles that came too late
   std::size_t marked_dead = 0;
