@@ -3,6 +3,7 @@
 #include "framework/base/mutex.h"
 #include "framework/base/time_text.h"
 #include "framework/store/sql/operations.h"
+#include "framework/store/sql/sessions.h"
 #include "framework/store/sqlite/sessions.h"
 #include "framework/store/sqlite/task_store.h"
 #include "framework/store/task_transaction.h"
