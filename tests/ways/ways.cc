@@ -86,15 +86,20 @@ class Tree {
   }
   std::int64_t Join(News news) {
     const std::lock_guard lock(mutex_);
-    told_.push_back(std::move(news));
-    return static_cast<std::int64_t>(told_.size());
+    const auto id = ++sessions_;
+    told_[id] = std::move(news);
+    return id;
+  }
+  void Leave(std::int64_t session) {
+    const std::lock_guard lock(mutex_);
+    told_.erase(session);
   }
   TreeReply Perform(const TreeRequest& request, std::int64_t session) {
     const std::lock_guard lock(mutex_);
     if (request.kind != TreeRequest::Kind::Write) return replica_.Read(request);
     TreeChanges changes;
     TreeReply reply = replica_.Apply(request.writes, session, ++transactions_, changes);
-    for (const News& tell : told_) {
+    for (const auto& [id, tell] : told_) {
       for (const std::string& path : changes.nodes) tell(path);
       for (const std::string& path : changes.parents) tell(path);
     }
@@ -108,7 +113,8 @@ class Tree {
  private:
   std::mutex mutex_;
   TreeReplica replica_;
-  std::vector<News> told_;
+  std::map<std::int64_t, News> told_;  // by session
+  std::int64_t sessions_ = 0;
   std::int64_t transactions_ = 0;
 };
 
@@ -119,6 +125,7 @@ class Session final : public TreeSession {
     id_ = tree_.Join([this](const std::string& path) { Tell({TreeEvent::Kind::Changed, path}); });
     Tell({TreeEvent::Kind::Connected, "", id_});
   }
+  ~Session() override { tree_.Leave(id_); }
 
   std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override {
     std::vector<TreeReply> replies;
