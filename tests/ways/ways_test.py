@@ -124,6 +124,11 @@ class Trace:
         """A call of the store, by any thread."""
         return self.first(start, lambda n: n.kind == ">" and f"TaskStore::{name}(" in (n.function or ""), name)
 
+    def rest(self, start, thread):
+        """Where the thread has done what it woke up for, and waits for the next."""
+        return self.first(start, lambda n: n.thread == thread and n.kind == ">" and
+                          "Signal::WaitFor(" in (n.function or ""), "rest")
+
     def entry(self, start, thread, thing):
         return self.first(start, lambda n: n.thread == thread and n.kind == ">" and n.file and
                           thing_of(n.file) == thing, f"call of {thing}")
@@ -205,7 +210,7 @@ def way_of_slice(trace):
     trace.follow(way, notes[news].thread, news, published)
     taken = trace.mark(published, "new slices are taken")
     watch = notes[taken].thread
-    trace.follow(way, watch, taken, trace.mark(taken, "the same slices are taken", watch))
+    trace.follow(way, watch, taken, trace.rest(taken, watch))
     scan = trace.statement(taken, "Scan")
     trace.follow(way, notes[scan].thread, taken, scan)
     return way
