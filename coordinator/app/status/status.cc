@@ -8,6 +8,7 @@
 
 #include "coordinator/alerts/alert_shard.h"
 #include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster/cluster_health.h"
 #include "coordinator/app/command/command.h"
 #include "coordinator/app/command/plugins_at_hand.h"
@@ -16,6 +17,7 @@
 #include "coordinator/app/schedule/schedule_book.h"
 #include "coordinator/app/status/ended_rates.h"
 #include "coordinator/app/status/status_report.h"
+#include "framework/base/time_text.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -99,8 +101,7 @@ class ShardLook {
   Status LookAtBeats() {
     BOOST_OUTCOME_TRY(peers, incarnations_->Peers());
     peers_ = std::move(peers);
-    const BootTime now = BootClock::now();
-    beats_.Look(now, peers_);
+    beats_.Look(BootClock::now(), peers_);
     return {};
   }
 
@@ -307,10 +308,7 @@ void StatusReader::ReadShards(StatusFacts& facts) {
   const bool all = shards_->size() == settings_.shards.size();
   for (const Job& job : jobs) {
     if (!all) job.shard->permit_home.clear();  // the others have a say in it
-    if (job.read) {
-      facts.now = job.shard->waiting.now;
-      continue;
-    }
+    if (job.read) facts.now = job.shard->waiting.now;
     NoteAway(*job.shard, job.read);
   }
 }

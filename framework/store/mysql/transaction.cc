@@ -6,6 +6,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/settle.h"
 #include "framework/store/sql/operations.h"
+#include "framework/store/sql/sessions.h"
 
 namespace millrace::engine::mysql {
 namespace {
