@@ -1,21 +1,25 @@
 """`millrace schema upgrade` as an operator runs it: on tables of each older version that it takes, with what is told, the
-exit codes, a worker that still beats, and a second run."""
+exit codes, a worker that still beats, one that is killed half way, as the server is, and a second run."""
 import os
 import pathlib
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import unittest
 
 from chaos.mariadb import MariaDb
+from chaos.processes import Process, wait_until
 
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 SOURCE = pathlib.Path(os.environ["MILLRACE_SOURCE_DIR"])
 VERSIONS = (2, 3)
 TASKS = 25
+MANY = int(os.environ.get("MILLRACE_UPGRADE_ROWS", 200_000))  # that are copied for a while
+PATIENCE = 100 + MANY / 5_000  # seconds, for those
 LIFE = {2: "INSERT INTO millrace_incarnations (id,worker,host,pid,lease_us,slices) VALUES ('old.1','old','here',17,2000000,'')",
         3: "INSERT INTO millrace_incarnations (id,number,worker,host,pid,lease_us,slices) "
            "VALUES ('old.1',5,'old','here',17,2000000,'')"}
@@ -34,10 +38,12 @@ class UpgradeTest(unittest.TestCase):
         cls.db = MariaDb(str(cls.folder / "db"), databases=[f"v{version}" for version in VERSIONS])
         cls.addClassCleanup(cls.db.stop)
 
+    def environment(self):
+        return {**os.environ, "HOME": str(self.folder), "MILLRACE_PASSWORD_FILE": self.db.password_file}
+
     def millrace(self, *words):
-        environment = {**os.environ, "HOME": str(self.folder), "MILLRACE_PASSWORD_FILE": self.db.password_file}
-        return subprocess.run([str(BINARY / "millrace"), *words], env=environment, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=120, check=False)
+        return subprocess.run([str(BINARY / "millrace"), *words], env=self.environment(), text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
 
     def expect(self, code, *words):
         done = self.millrace(*words)
@@ -53,8 +59,8 @@ class UpgradeTest(unittest.TestCase):
         self.db.client(f"INSERT INTO tasks (handler,params) VALUES {tasks}", name)
         return self.db.url_of(name)
 
-    def work_off(self, *store):
-        self.assertIn(f"{TASKS} succeeded, 0 failed", self.expect(
+    def work_off(self, *store, tasks=TASKS):
+        self.assertIn(f"{tasks} succeeded, 0 failed", self.expect(
             0, "worker", "--until-idle", "--plugins", str(BINARY / "plugins"), "--state-dir", str(self.folder / "state"),
             *store))
 
@@ -121,6 +127,43 @@ class UpgradeTest(unittest.TestCase):
                     began = time.monotonic()
                     self.expect(0, "schema", "upgrade", *store)
                     self.assertLess(time.monotonic() - began, 30)
+
+    def copied(self, database):
+        """How many rows of the old table stand in the new one, while there are both."""
+        both = self.db.value("SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA=%s AND "
+                             "TABLE_NAME='tasks_before'", (database,))
+        return self.db.value(f"SELECT COUNT(*) FROM {database}.tasks WHERE id<={TASKS + MANY}") if both else 0
+
+    def test_what_is_cut_off_half_way_goes_on_where_it_was(self):
+        database, store = "v2", ("--store", self.fresh(2))
+        self.db.client(f"INSERT INTO tasks (id,handler,params) SELECT {TASKS}+seq,'noop',CONCAT('{{\"n\":',seq,'}}') "
+                       f"FROM seq_1_to_{MANY}", database)
+        sums = "SELECT COUNT(*),SUM(id),SUM(CRC32(CONCAT(id,' ',params))) FROM tasks"
+        before = self.db.rows(sums + f" WHERE id<={TASKS + MANY}", database=database)
+
+        cut_off_at = []
+        for share, cut in ((0.25, lambda upgrade: upgrade.kill()), (0.5, lambda upgrade: self.db.process.kill())):
+            upgrade = Process("upgrade", [str(BINARY / "millrace"), "schema", "upgrade", *store],
+                              str(self.folder / "upgrade.log"), self.environment())
+            wait_until("rows are copied", lambda: not upgrade.runs() or self.copied(database) >= share * MANY, PATIENCE)
+            self.assertTrue(upgrade.runs(), upgrade.output())
+            cut(upgrade)
+            code = upgrade.exit_code(PATIENCE)
+            if not self.db.process.runs():
+                self.assertEqual(code, 3, upgrade.output())
+                self.assertIn("127.0.0.1", upgrade.output())
+                self.db.start()
+            cut_off_at.append(self.copied(database))
+            self.assertTrue(share * MANY <= cut_off_at[-1] < MANY, cut_off_at)
+            for refused in (("worker", "--until-idle"), ("submit", "--handler", "noop")):
+                self.assertIn("millrace schema upgrade", self.expect(4, *refused, *store))
+            self.db.client("INSERT INTO tasks (handler,params) VALUES ('noop','{}')", database)  # a producer goes on
+
+        self.assertIn("version 2 → ", self.expect(0, "schema", "upgrade", *store))
+        self.assertEqual(self.db.rows(sums + f" WHERE id<={TASKS + MANY}", database=database), before)
+        self.assertIn("as it should be", self.expect(0, "schema", "check", *store))
+        self.work_off(*store, tasks=TASKS + MANY + 2)
+        print(f"\n{MANY:,} rows, cut off at {' and '.join(f'{rows:,}' for rows in cut_off_at)}", file=sys.stderr)
 
     def test_a_store_without_tables_is_told_what_to_do(self):
         self.db.client("DROP DATABASE v3; CREATE DATABASE v3")
