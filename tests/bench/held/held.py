@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Somebody's snapshot of the database stands open (a dump, a forgotten transaction) while tasks come and go: whether the
-worker keeps up with what is offered, what its due maps cost meanwhile, and how soon all is as before once it is gone.
+worker keeps up with what is offered, what its due maps cost meanwhile, whether its memory grows, and how soon all is as
+before once it is gone.
 
-  held.py [--minutes 30] [--rate 2000] [--before 0] [--json FILE] [--least 0.95 --most-looking 0.05 --recovered-within 60]
+  held.py [--minutes 30] [--rate 2000] [--before 0] [--json FILE]
+          [--least 0.95 --most-looking 0.05 --most-grown 0.1 --recovered-within 60]
                                                               (scripts/bench held sets what it needs)
 """
 import argparse
@@ -30,6 +32,7 @@ MOST_DEARER = 2  # a map costs as before while it takes at most so many times as
 HARDLY_ANY_MS = 1.0  # so little
 SHARE_OF_WINDOWS = 0.99
 LEAST_TOLD = 5
+PART_OF_MEMORY = 0.1  # of all windows: the last ones' memory beside that of the second ones, since the first warm up
 
 
 class Held:
@@ -101,11 +104,13 @@ def measure(held, options, figures):
     time.sleep(2)
     since = held.db.value("SELECT UTC_TIMESTAMP(6)")
     windows = round(options.minutes * 60 / WINDOW)
+    memory = []  # of the worker, in MiB
     for _ in range(windows):
         (_, took), began = held.maps(), time.monotonic()
         time.sleep(WINDOW)
         looking = (held.maps()[1] - took) / (time.monotonic() - began)
         figures.add("worker, % of the time in due maps", 100 * looking)
+        memory.append(held.worker.memory_mib())
     beside, whole = held.cost_of_a_map_ms(), held.cost_of_a_whole_map_ms()
     versions = held.db.kept_versions()
     snapshot.close()
@@ -126,7 +131,10 @@ def measure(held, options, figures):
         f"{kept_up[window]:.0f} % from second {window * WINDOW} on" for window in least)
     figures.facts["a due map"] = (f"{before:.2f} ms before, {beside:.2f} ms at the end of it, whole ones and parts; "
                                   f"{whole:.0f} ms as a whole; the server kept {versions:,} versions")
-    return recovered
+    part = max(1, int(windows * PART_OF_MEMORY))
+    early, late = statistics.median(memory[part:2 * part] or memory), statistics.median(memory[-part:])
+    figures.facts["the worker's memory"] = f"{early:.1f} MiB early, {late:.1f} MiB at the end, {max(memory):.1f} MiB at most"
+    return recovered, late / early - 1
 
 
 def main():
@@ -138,6 +146,7 @@ def main():
     parser.add_argument("--least", type=float,
                         help="ends with 1 where in more than a hundredth of all windows less than this of what is offered ends")
     parser.add_argument("--most-looking", type=float, help="the same where due maps take more than this of the time, in all")
+    parser.add_argument("--most-grown", type=float, help="the same where the worker's memory grows by more than this share")
     parser.add_argument("--recovered-within", type=float, help="the same of the seconds after the snapshot's end")
     options = parser.parse_args()
     figures = Figures("held", f"Beside a snapshot that is held for {options.minutes:g} minutes", "%")
@@ -145,7 +154,7 @@ def main():
         figures.facts["server"] = f"MariaDB {held.db.value('SELECT VERSION()')}, {' '.join(OPTIONS)}"
         figures.facts["offered"] = (f"{options.rate:,} tasks a second by INSERTs of {SteadyLoad.TICK * options.rate:.0f}; "
                                     f"{options.before:,} at once before them; windows of {WINDOW} s")
-        recovered = measure(held, options, figures)
+        recovered, grown = measure(held, options, figures)
     kept_up = sorted(figures.series["worker, % of what was offered"])
     worst = kept_up[int(len(kept_up) * (1 - SHARE_OF_WINDOWS))]
     looking = statistics.mean(figures.series["worker, % of the time in due maps"])
@@ -156,6 +165,7 @@ def main():
     too = [text for text, wrong in (
         (f"{worst:.1f} % of what was offered", options.least is not None and worst < 100 * options.least),
         (f"{looking:.2f} % of the time in due maps", options.most_looking is not None and looking > 100 * options.most_looking),
+        (f"{100 * grown:.0f} % more memory at the end", options.most_grown is not None and grown > options.most_grown),
         (f"as before after {recovered:.0f} s",
          options.recovered_within is not None and recovered > options.recovered_within)) if wrong]
     if too:

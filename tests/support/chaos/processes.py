@@ -105,13 +105,20 @@ class Process:
         self.send(signal.SIGTERM)
         return self.exit_code(seconds)
 
+    def memory_mib(self):
+        """The resident set."""
+        return self._status_mib("VmRSS")
+
     def memory_peak_mib(self):
         """The largest resident set so far."""
+        return self._status_mib("VmHWM")
+
+    def _status_mib(self, key):
         with open(f"/proc/{self.pid}/status") as status:
             for line in status:
-                if line.startswith("VmHWM:"):
+                if line.startswith(key + ":"):
                     return int(line.split()[1]) / 1024
-        raise AssertionError(f"{self.name} has no VmHWM")
+        raise AssertionError(f"{self.name} has no {key}")
 
     def output(self):
         with open(self.log, errors="replace") as log:
