@@ -16,7 +16,7 @@ Result<SliceName> ParseSliceName(std::string_view text) {
   const auto fail = [&](const char* why) {
     return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) + "' " + why);
   };
-  constexpr const char* kNoSlice = "is not a slice: write shard/table/17 or shard/table/17@group";
+  constexpr const char* kNoSlice = "is not a slice: write shard/table/N or shard/table/N@group, N to 16383";
   const std::size_t first = text.find('/');
   const std::size_t second = first == text.npos ? text.npos : text.find('/', first + 1);
   if (second == text.npos) return fail(kNoSlice);
@@ -27,7 +27,7 @@ Result<SliceName> ParseSliceName(std::string_view text) {
   const std::string_view table = text.substr(first + 1, second - first - 1);
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool canonical = error == std::errc() && digits == std::to_string(number);
+  const bool canonical = error == std::errc() && digits == std::to_string(number) && number < kMaxSlices;
   const bool group = at != rest.npos;
   const std::string_view its = group ? rest.substr(at + 1) : kDefaultGroup;
   if (!canonical || shard.empty() || table.empty() || its.empty() || (group && its == kDefaultGroup)) {

@@ -10,8 +10,10 @@
 #include "coordinator/coordination/config_change.h"
 #include "coordinator/coordination/config_layers.h"
 #include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/member/assignment.h"
+#include "coordinator/member/breaker_keeper.h"
 #include "coordinator/planner/named_input.h"
 #include "framework/base/time_text.h"
 #include "framework/base/utf8.h"
@@ -180,8 +182,20 @@ void ReadsBack(std::string_view input, Result<Document> (*read)(std::string_view
 void Workers(std::string_view input) { ReadsBack(input, ReadWorker); }
 void Limits(std::string_view input) { ReadsBack(input, ReadLimits); }
 void Epochs(std::string_view input) { ReadsBack(input, ReadEpoch); }
+void Candidates(std::string_view input) { ReadsBack(input, ReadCandidate); }
 void Expects(std::string_view input) { ReadsBack(input, ReadExpect); }
 void Plans(std::string_view input) { ReadsBack(input, ReadPlan); }
+
+// Whatever stands there, the breaker is open.
+void Breakers(std::string_view input) {
+  const std::string text = ToText(ReadBreaker(input));
+  Require(ToText(ReadBreaker(text)) == text, "a breaker's node reads back");
+}
+
+void Notes(std::string_view input) {
+  for (const MadeAgain& note : ReadMadeAgain(input))
+    Require(note.nodes.size() * 2 <= input.size(), "what is told stands there");
+}
 
 void Statuses(std::string_view input) {
   const auto status = ReadStatus(input);
@@ -193,8 +207,10 @@ void Assignments(std::string_view input) {
   const auto assigned = ReadPages({std::string(input), std::string(input)});
   if (!assigned) return RequireRefusal(assigned);
   for (const auto& [shard, tables] : assigned->slices) {
-    for (const TableSlices& table : tables)
-      Require(ParseTableName(table.table).has_value(), "what is scanned is a task table");
+    for (const TableSlices& table : tables) {
+      for (const std::uint32_t slice : table.slices)
+        Require(slice < kMaxSlices, "what is scanned is a slice");
+    }
   }
 }
 
@@ -373,6 +389,22 @@ std::vector<Target> MakeTargets() {
        Epochs,
        {R"({"epoch":4,"leader":"w1","incarnation":"w1.a"})", R"({"epoch":0})"},
        document_words},
+      {"candidate",
+       Candidates,
+       {R"({"id":"w1","incarnation":"w1.a"})", R"({"id":"c","unread":["main"]})"},
+       document_words},
+      {"breaker",
+       Breakers,
+       {R"({"state":"open","since":"2026-11-20T18:00:00Z","why":"3 of 4 failed","by":"w1",)"
+        R"("probe":{"by":"w2","incarnation":"w2.a","at":"2026-11-20T18:00:30Z"}})",
+        "", "open"},
+       {"\"probe\":", "\"by\":", "\"incarnation\":", "\"at\":", "null"},
+       {Nested(R"({"probe":)", "}")}},
+      {"made_again",
+       Notes,
+       {R"({"made_again":[{"nodes":["/assign","/"],"at":"2026-11-20T18:00:00Z","by":"w1"}]})"},
+       {"\"made_again\":[", "\"nodes\":", "{}", "\"/\"", "null"},
+       {Nested(R"({"made_again":)", "}")}},
       {"expect", Expects, {"", R"({"incarnation":"w1.a","seconds":60})"}, document_words},
       {"assign",
        Assignments,

@@ -22,7 +22,7 @@ TEST(SliceNameTest, RefusesWhatItWouldNotWrite) {
   for (const char* text :
        {"", "17", "tasks/17", "main/tasks/", "main/tasks/x", "main/tasks/-1", "main/tasks/+1",
         "main/tasks/017", "/tasks/1", "main//1", "main/tasks/1@", "main/tasks/1@default", "main/tasks/1/2",
-        "main/tasks/4294967296", "main/tasks/@mail"}) {
+        "main/tasks/16384", "main/tasks/4294967296", "main/tasks/@mail"}) {
     EXPECT_FALSE(ParseSliceName(text)) << text;
   }
 }
