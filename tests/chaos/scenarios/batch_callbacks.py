@@ -75,8 +75,8 @@ def drain(s, place):
     """The large one; workers are killed at random, the leader among them."""
     total = s.size(4_000, 50_000)
     place.submit("june", 1, (total // 2, total // 2), ms=20)  # 1,200 a second, so that there is time for kills
-    refused = s.millrace("batch", "close", "june", expect=4)
-    s.check("a batch that is closed twice is refused", refused or "exit status 4", True)
+    # Whoever closes it once more, or adds to it, is refused.
+    s.millrace("batch", "close", "june", expect=4)
     s.millrace("submit", "--plugins", s.plugins(), "--handler", "noop", "--shard", "east", "--batch",
                "june", expect=4)
     seen, kills, next_kill = [], 0, time.monotonic()

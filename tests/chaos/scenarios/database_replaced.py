@@ -69,6 +69,12 @@ class LastMoments:
         self._release()
         self._insert(self.KEYED)
 
+    def of_freed_keys(self):
+        """(rows, those that succeeded) of the keys that the failover has freed."""
+        keys = ", ".join(f"'k{n}'" for n in self.KEYED)
+        return self._s.db.rows("SELECT COUNT(*), CAST(SUM(state = 1) AS SIGNED) FROM tasks_all "
+                               f"WHERE biz_key IN ({keys})")[0]
+
     def _held(self, server):
         return server.value("SELECT COUNT(*) FROM tasks WHERE state = 3")
 
@@ -86,7 +92,7 @@ class LastMoments:
 
 
 def fail_over(s, pair, log):
-    """Returns the names of the tasks that the replica knew as done."""
+    """Returns the names of the tasks that the replica knew as done, and the last moments that it did not."""
     moments = LastMoments(s, pair, log)
     time.sleep(0.7)
     s.db.stop()
@@ -98,7 +104,7 @@ def fail_over(s, pair, log):
     check_recovered(s, "replaced by its replica", time.time())
     moments.again()
     wait_until("the newest worker lives anew and works", moments.claimed_by_w3, 30, 0.1)
-    return known
+    return known, moments
 
 
 def check_repeats(s, known, began):
@@ -140,10 +146,13 @@ def run(s):
     read_only(s)
     twice = sum(count > 1 for count in starts(log).values())
     s.check("nothing ran twice by it", twice, twice == 0)
-    known = fail_over(s, pair, log)
+    known, moments = fail_over(s, pair, log)
     load.finish()
     s.wait_all_ended(60)
     check_repeats(s, known, starts(log))
+    rows, succeeded = moments.of_freed_keys()
+    s.check("keys that were free again are taken, and their tasks succeed", f"{succeeded} of {rows}",
+            succeeded == rows == len(moments.KEYED))
     inside, rows = s.db.rows("SELECT COUNT(DISTINCT n), COUNT(*) FROM effects")[0]
     done = s.done_of("inside")
     s.check("effects in the tasks' own transactions are exact: one for each task that the replica has",

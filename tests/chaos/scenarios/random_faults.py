@@ -11,6 +11,7 @@ from chaos.processes import wait_until
 from chaos.scenario import main
 
 WORKERS = ("w1", "w2", "w3", "w4")
+LEAST_OFFERED = 0.9  # of what is to come in
 FEWEST = 2  # that are left alone by the faults under way
 KINDS = ("kill", "kill", "kill the leader", "stop")
 # How many rows run, up to 250: they are at the table's beginning, and all of a backlog is not read for it.
@@ -83,12 +84,14 @@ def kill_workers(s, cluster, load, chance):
         faults.step()
         time.sleep(chance.uniform(0.2, s.size(0.5, 2.0)))
     took = time.monotonic() - began
+    came = load.count - came
     faults.undo(everything=True)
     cluster.wait_owned(60)
     s.check(f"{kills} kills within {minutes} min, each of a worker whose rows run, at {load.rate:.0f} payments a second",
             f"{len(faults.hit)} in {took:.0f} s, {min(faults.hit, default=0)} to {max(faults.hit, default=0)} rows ran; "
-            f"{faults.done}, {faults.spared} spared; {load.count - came} payments came in meanwhile",
-            len(faults.hit) == kills)
+            f"{faults.done}, {faults.spared} spared", len(faults.hit) == kills)
+    s.check("meanwhile the payments came in as they were to", f"{came / took:.0f} of {load.rate:.0f} a second",
+            came >= LEAST_OFFERED * load.rate * took)
     return sum(faults.hit)
 
 
@@ -105,7 +108,7 @@ def kill_database(s, load, chance):
         wait_until("work goes on", lambda: s.succeeded() > before + load.rate / 2, 60, 0.1)
         time.sleep(chance.uniform(0.2, s.size(1.0, 5.0)))
     s.check(f"{kills} kills of the database, each while rows run: work goes on by itself",
-            f"{min(running)} to {max(running)} rows ran", len(running) == kills)
+            f"{min(running)} to {max(running)} rows ran", min(running) > 0)
 
 
 def run(s):

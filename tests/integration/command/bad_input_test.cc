@@ -133,5 +133,27 @@ TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   }
 }
 
+// Root may do without rights what nobody else may, until it gives that up.
+TEST_F(CommandTest, APathWithoutRightsIsNamed) {
+  std::filesystem::create_directory(folder_ + "/shut");
+  std::filesystem::permissions(folder_ + "/shut", std::filesystem::perms::none);
+  const std::string runner = geteuid() == 0 ? "setpriv --bounding-set=-all --inh-caps=-all" : "";
+  const BadInput table[] = {
+      {"run --store sqlite:shut/x.db", 3, "shut/x.db.lock can't be opened: Permission denied"},
+      {"task list --store sqlite:shut/x.db", 2, "'shut/x.db' can't be examined: Permission denied"},
+      {"run --plugins shut", 2, "/shut' can't be read: Permission denied"},
+      {"run --state-dir shut/x", 2, "the state folder 'shut/x' can't be made: Permission denied"},
+      {"run --config shut/c.json", 2, "the configuration file shut/c.json can't be read: Permission denied"},
+      {"submit --handler noop --from shut/rows.csv", 2, "shut/rows.csv can't be read: Permission denied"},
+      {"cluster plan --simulate shut/c.json", 2, "shut/c.json can't be read: Permission denied"},
+  };
+  for (const BadInput& bad : table) {
+    const ProcessResult result = Run(bad.arguments, runner);
+    EXPECT_EQ(result.exit_code, bad.exit_code) << bad.arguments << "\n" << result.output;
+    EXPECT_THAT(result.output, ::testing::HasSubstr(bad.says)) << bad.arguments;
+  }
+  std::filesystem::permissions(folder_ + "/shut", std::filesystem::perms::owner_all);  // to be removed
+}
+
 }  // namespace
 }  // namespace millrace::engine::testing

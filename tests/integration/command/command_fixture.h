@@ -20,12 +20,14 @@ class CommandTest : public ::testing::Test {
   }
   ~CommandTest() override { std::filesystem::remove_all(folder_); }
 
-  // `arguments` are for the shell, in double quotes where they need any; {} stands for the test's folder.
-  ProcessResult Run(std::string arguments) const {
+  // `arguments` are for the shell, in double quotes where they need any; {} stands for the test's folder. The
+  // binary is run by `runner`, where there is one.
+  ProcessResult Run(std::string arguments, const std::string& runner = "") const {
     for (auto at = arguments.find("{}"); at != std::string::npos; at = arguments.find("{}")) {
       arguments.replace(at, 2, folder_);
     }
-    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " " + Binary() + " " + arguments);
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " " + runner + " " + Binary() + " " +
+                      arguments);
   }
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ + "/" + name) << text;

@@ -90,6 +90,17 @@ TEST_F(Connections, OneTransactionTooManyWaitsAndIsToldWhy) {
   later.join();
 }
 
+TEST_F(Connections, TransactionsAreAsManyAsHandlersWantWhereNobodySetABound) {
+  direct_.reset();
+  Open(0);
+  std::vector<std::unique_ptr<TaskTransaction>> open;
+  for (int i = 0; i < 64; ++i) {
+    open.push_back(store_->OpenTransaction(seconds(5)));
+    ASSERT_TRUE(open.back()->Execute("SELECT 1", {})) << i;
+  }
+  EXPECT_EQ(Open(), 64U);
+}
+
 TEST_F(Connections, ASpareOneIsClosedBeforeLong) {
   direct_.reset();
   Open(4);

@@ -286,13 +286,13 @@ class ManyCandidatesTest : public ModelledTreeTest {
   int terms_ = 0;
 };
 
-TEST_F(ManyCandidatesTest, AfterEachOfFortyDeathsEightStandAtMostAndOneLeads) {
-  for (int i = 0; i < 50; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
+TEST_F(ManyCandidatesTest, AfterEachOfAHundredDeathsEightStandAtMostAndOneLeads) {
+  for (int i = 0; i < 110; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
   Pass(std::chrono::seconds(5));
   EXPECT_EQ(Standing(), Election::kSlots);
   ASSERT_EQ(Leaders().size(), 1u);
   int led = 1;
-  for (int death = 0; death < 40; ++death) {
+  for (int death = 0; death < 100; ++death) {
     led += KillOne(timeline_.random().Below(8)) ? 1 : 0;
     EXPECT_EQ(Standing(), Election::kSlots - 1);
     Pass(std::chrono::seconds(3));

@@ -484,6 +484,18 @@ TEST_F(Saving, StaysUnsavedWhileItIsWrittenSinceItsTaskMayEndBefore) {
   EXPECT_EQ(attempts_.UnsavedProgress(*first_), "b") << "newer than what was written";
 }
 
+// A row that somebody has locked holds up what is saved.
+TEST_F(Saving, ComesAfterTheWordThatSomebodyWantsTheTaskNoMore) {
+  shard_.cancelled = {first_->task.key};
+  attempts_.in_flight().Claimed(std::span(&first_, 1));
+  attempts_.SaveProgress(*first_, "a");
+  bool told = false;
+  shard_.when_saving = [&] { told = first_->cancel; };
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.saved, ElementsAre("a"));
+  EXPECT_TRUE(told);
+}
+
 TEST_F(Saving, OfARunThatWasGivenUpIsNotThatOfTheNext) {
   const AttemptPtr next = Run(2);
   attempts_.SaveProgress(*first_, "old");

@@ -185,6 +185,53 @@ TEST_F(AttemptTest, WhatHasLostItsPermitGoesBackUncountedAndItsSqlIsRolledBack) 
   EXPECT_EQ(run(false, Outcome{}, transaction).to, Settlement::To::Succeeded) << "what is done is done";
 }
 
+// A batch that fails as a whole, after a while.
+class FailingTogether final : public HandlerInstance {
+ public:
+  explicit FailingTogether(std::function<void()> takes) : takes_(std::move(takes)) {}
+  std::uint32_t MaxBatch() const override { return 8; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
+                           CallContext& context) override {
+    context.BeginTogether();
+    takes_();
+    context.Throw();
+    return std::vector<Outcome>(tasks.size(), FailedOnce("exception", "poison"));
+  }
+
+ private:
+  const std::function<void()> takes_;
+};
+
+TEST_F(AttemptTest, HalvesOfABatchHaveWhatIsLeftOfItsTimeLimit) {
+  const auto began = clock_.Now();
+  const auto run = [&](const CallPart& part, Micros takes) {
+    LaneSetup setup{{}, std::make_shared<FailingTogether>([&, takes] { clock_.Advance(takes); }), 1};
+    setup.config.timeout = seconds(10);
+    WorkingTransaction transaction;
+    return AttemptRunner(clock_, *this).Run(setup, part, transaction);
+  };
+  CallPart whole;
+  for (std::uint64_t id = 1; id <= 8; ++id) {
+    Task task;
+    task.key.id = id;
+    task.handler = "batch";
+    whole.attempts.push_back(
+        std::make_shared<Attempt>(std::make_shared<NoHost>(), "main", task, lease_, false));
+  }
+  for (const CallPart& half : run(whole, seconds(3))) {
+    EXPECT_EQ(half.attempts.size(), 4u);
+    EXPECT_EQ(half.deadline, began + seconds(10));
+  }
+  const CallPart half{{whole.attempts.begin(), whole.attempts.begin() + 4}, began + seconds(10)};
+  const auto quarters = run(half, seconds(2));
+  ASSERT_EQ(quarters.size(), 2u);
+  EXPECT_EQ(quarters.back().deadline, began + seconds(10));
+  // At its end less of the whole's time is left than it has taken.
+  const auto singles = run(half, seconds(3));
+  ASSERT_EQ(singles.size(), 4u);
+  for (const CallPart& single : singles) EXPECT_FALSE(single.deadline) << "alone it has a limit of its own";
+}
+
 TEST_F(AttemptTest, ALineIsThatOfTheTaskThatItIsTold) {
   class Telling final : public HandlerInstance {
    public:
