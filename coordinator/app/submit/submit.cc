@@ -346,7 +346,8 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   totals.keep_tasks = options.wait;
   CatchStopSignals();  // from here on Ctrl-C says how far it came
   auto done = SubmitRows(options, *shard, target, *rows, totals, batch.get());
-  if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
+  if (totals.added > 0)
+    bells.Ring({shard->name, {target.table, {totals.slices.begin(), totals.slices.end()}}});
   if (HasRows(options) && totals.without_key && !options.common.json)
     PrintNote("note: without --key-column the same rows submitted again are added again");
   if (!done) {

@@ -32,6 +32,7 @@ void NoteReport(SubmitTotals& totals, const SubmitTarget& target, std::span<cons
       NoteOther(totals, lines[i], tasks[i].biz_key, report.duplicates[i]);
     const bool added = report.ids[i] != 0;
     if (added && tasks[i].batch == target.batch) ++totals.added_to_batch;
+    if (added) totals.slices.insert(*tasks[i].slice);
     if (added && totals.ids.size() < kNamesKept) totals.ids.push_back(report.ids[i]);
     if (!added && totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
     if (!totals.keep_tasks) continue;
@@ -47,6 +48,7 @@ void NoteReport(SubmitTotals& totals, const SubmitTarget& target, std::span<cons
 void ForgetAdded(SubmitTotals& totals) {
   totals.added = totals.added_to_batch = totals.duplicates = totals.last_line = 0;
   totals.ids.clear();
+  totals.slices.clear();
   totals.holders.clear();
   totals.tasks.clear();
 }

@@ -716,5 +716,17 @@ TEST_F(ClusterCommandTest, AnIdInUseIsRefusedAtOnceByAWorkerThatIsToEnd) {
   EXPECT_THAT(refused.output, HasSubstr("the worker id w1 is in use in the cluster"));
 }
 
+// The server writes no log that could ring: `submit` does, at the address that the worker's node names.
+TEST_F(ClusterCommandTest, WhatIsSubmittedStartsAtOnceThoughTheWorkerPollsOnceAMinute) {
+  EXPECT_EQ(Ask("config set engine.poll 1m").exit_code, 0);
+  const ProcessResult ran = InFolder(
+      "{ " + Binary() + " worker --id w1 --state-dir state >worker.log 2>&1 & worker=$!; i=0; " +
+      "until [ $i -gt 100 ] || " + Binary() + " cluster status --json | grep -q '\"slices\":64'; do " +
+      "sleep 0.1; i=$((i+1)); done; sleep 2; " + "timeout 15 " + Binary() +
+      " submit --handler noop --wait; code=$?; " + "kill $worker; wait $worker; exit $code; }");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("1 succeeded"));
+}
+
 }  // namespace
 }  // namespace millrace::engine::testing

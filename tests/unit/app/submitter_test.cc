@@ -79,6 +79,18 @@ TEST_F(SubmitterTest, ManyRowsGoInByBatches) {
   EXPECT_EQ(reports_, 2);
 }
 
+// Those that are rung for: of the tasks that are new.
+TEST_F(SubmitterTest, TheSlicesOfWhatWasAddedAreKnown) {
+  rows_.Add(AnyTask("{}", "k"));
+  ASSERT_TRUE(AtOnce());
+  const std::uint32_t slice = operations_->List("tasks", {}, "", 1)->records.at(0).task.slice;
+  EXPECT_THAT(totals_.slices, testing::ElementsAre(slice));
+  totals_ = {};
+  for (int i = 0; i < 50; ++i) rows_.Add(AnyTask("{}", "k"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_THAT(totals_.slices, testing::IsEmpty());
+}
+
 TEST_F(SubmitterTest, EverySliceGetsItsShareInRuns) {
   for (std::size_t i = 0; i < 2'000; ++i) rows_.Add(AnyTask());
   ASSERT_TRUE(InBatches());
