@@ -187,7 +187,7 @@ void ShardJudge::Connections() {
 void ShardJudge::Log() {
   const bool on = Is("log_bin", "ON");
   const std::string format = Setting("binlog_format");
-  const bool rows = format.empty() || format == "ROW";
+  const bool rows = format != "STATEMENT";  // MIXED: a task whose slice is drawn is logged as a row
   if (shard_.doorbell && !on) {
     Add(Severity::Warning, "store.doorbell",
         "its binary log is to be followed (the doorbell), and the server writes none: new tasks are found by "
@@ -196,7 +196,7 @@ void ShardJudge::Log() {
   } else if (shard_.doorbell && !rows) {
     Add(Severity::Warning, "store.doorbell",
         "its binary log is to be followed (the doorbell), and its format is " + format +
-            ", which names no rows",
+            ", which names no rows: each statement has every worker look",
         "SET GLOBAL binlog_format=ROW, and in the server's file");
   } else if (!shard_.doorbell && on && rows && !shard_.lives.empty()) {
     Add(Severity::Note, "store.doorbell",

@@ -124,6 +124,7 @@ const std::vector<Fault>& Faults() {
          ShardOf(seen).doorbell = true;
          StoreOf(seen).settings["log_bin"] = "ON";
          StoreOf(seen).settings["sync_binlog"] = "1";
+         StoreOf(seen).settings["binlog_format"] = "STATEMENT";
        }},
       {"store.old_transaction", Severity::Warning,
        [](auto& seen) { StoreOf(seen).oldest_transaction = std::chrono::minutes(11); }},
@@ -281,9 +282,21 @@ TEST(FindingsTest, WhatMayBeSoIsANote) {
   StoreOf(seen).unknown = {{"the oldest transaction", "it takes the right PROCESS"}};
   StoreOf(seen).settings["log_bin"] = "ON";
   StoreOf(seen).settings["sync_binlog"] = "1";
-  StoreOf(seen).settings["binlog_format"] = "ROW";
   for (const Finding& finding : Judge(seen)) EXPECT_EQ(finding.severity, Severity::Note) << finding.name;
   EXPECT_EQ(Judge(seen).size(), 5u);
+}
+
+// MIXED is what MariaDB has unless somebody asks for another.
+TEST(FindingsTest, ADoorbellOfALogOfRowsOrMixedIsWell) {
+  for (const char* format : {"ROW", "MIXED"}) {
+    Examination seen = Healthy();
+    StoreOf(seen).settings["log_bin"] = "ON";
+    StoreOf(seen).settings["sync_binlog"] = "1";
+    StoreOf(seen).settings["binlog_format"] = format;
+    EXPECT_THAT(Names(seen), ElementsAre("store.doorbell")) << format << ": what it would give";
+    ShardOf(seen).doorbell = true;
+    EXPECT_THAT(Names(seen), ElementsAre()) << format;
+  }
 }
 
 TEST(FindingsTest, APoolOfMoreThanTheSampleIsComparedFromBelow) {
