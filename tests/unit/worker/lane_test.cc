@@ -18,10 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::SizeIs;
 
-// Its COMMIT hangs until the test releases it.
-class HangingCommit final : public TaskTransaction {
+// Its end, COMMIT or ROLLBACK, hangs until the test releases it.
+class HangingEnd final : public TaskTransaction {
  public:
-  HangingCommit(std::shared_future<void> release, std::atomic<int>& hanging)
+  HangingEnd(std::shared_future<void> release, std::atomic<int>& hanging)
       : release_(std::move(release)), hanging_(hanging) {}
   Result<SqlResult> Execute(std::string_view, std::span<const SqlValue>) override {
     state_ = TransactionState::Open;
@@ -32,12 +32,14 @@ class HangingCommit final : public TaskTransaction {
   Status Mark() override { return {}; }
   Status Undo() override { return {}; }
   CommitReport Commit(const std::string&, std::span<const Settlement>) override {
-    ++hanging_;
-    release_.wait();
     Rollback();
     return {};
   }
-  void Rollback() override { state_ = TransactionState::Idle; }
+  void Rollback() override {
+    if (std::exchange(state_, TransactionState::Idle) == TransactionState::Idle) return;
+    ++hanging_;
+    release_.wait();
+  }
 
  private:
   const std::shared_future<void> release_;
@@ -45,7 +47,8 @@ class HangingCommit final : public TaskTransaction {
   TransactionState state_ = TransactionState::Idle;
 };
 
-// Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql".
+// Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql", and
+// for those called "undo", which fail.
 class HangingHandler final : public HandlerInstance {
  public:
   HangingHandler(std::shared_future<void> release, std::atomic<int>& hanging)
@@ -53,11 +56,13 @@ class HangingHandler final : public HandlerInstance {
   std::uint32_t MaxBatch() const override { return 1; }
   std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
                            CallContext& context) override {
-    if (tasks[0]->biz_key == "sql") (void)context.Execute("UPDATE t SET a=1", {});
+    const bool undo = tasks[0]->biz_key == "undo";
+    if (undo || tasks[0]->biz_key == "sql") (void)context.Execute("UPDATE t SET a=1", {});
     if (tasks[0]->biz_key == "hang") {
       ++hanging_;
       release_.wait();
     }
+    if (undo) return std::vector<Outcome>(tasks.size(), FailedOnce("undo", "not today"));
     return std::vector<Outcome>(tasks.size());
   }
 
@@ -125,6 +130,18 @@ class LaneTest : public ::testing::Test {
     WaitUntilHanging();
     Push(well_, life, 2);
     Push(well_, life, 3);
+  }
+  void ExpectAStandInFor(const std::string& key) {
+    const auto life = NewLife();
+    well_->open = [this] { return std::make_unique<HangingEnd>(released_future_, hanging_); };
+    Push(well_, life, 1, key);
+    WaitUntilHanging();
+    Push(well_, life, 2);
+    lane_->Watch(clock_.Now());
+    EXPECT_EQ(lane_->Queued(), 1U);
+    clock_.Advance(seconds(1));
+    lane_->Watch(clock_.Now());
+    EXPECT_EQ(well_->NextLanded(), 2U);
   }
   LaneRoom Room() { return lane_->Room("t", *well_, kLeastUrgent); }
   void Release() {
@@ -259,17 +276,41 @@ TEST_F(LaneTest, WhatAThreadTookBesideATaskThatTurnsOutToBeLongIsLeftToOthers) {
   for (; ended < 99; ++ended) ASSERT_NE(well_->NextLanded(), 0U) << ended << " of 99 have ended";
 }
 
-TEST_F(LaneTest, AThreadWhoseCommitHangsHasAStandIn) {
-  const auto life = NewLife();
-  well_->open = [this] { return std::make_unique<HangingCommit>(released_future_, hanging_); };
-  Push(well_, life, 1, "sql");
+TEST_F(LaneTest, AThreadWhoseCommitHangsHasAStandIn) { ExpectAStandInFor("sql"); }
+
+TEST_F(LaneTest, AThreadWhoseRollbackHangsHasAStandIn) { ExpectAStandInFor("undo"); }
+
+// Whether it takes effect is for it to say alone.
+TEST_F(LaneTest, ACommitUnderWayIsGivenUpNeitherAfterItsTimeNorAtAStop) {
+  LaneSetup setup = Setup(1);
+  setup.config.timeout = seconds(1);
+  lane_->Follow("t", std::move(setup));
+  well_->open = [this] { return std::make_unique<HangingEnd>(released_future_, hanging_); };
+  Push(well_, NewLife(), 1, "sql");
   WaitUntilHanging();
-  Push(well_, life, 2);
+  clock_.Advance(std::chrono::minutes(1));
   lane_->Watch(clock_.Now());
-  EXPECT_EQ(lane_->Queued(), 1U);
-  clock_.Advance(seconds(1));
-  lane_->Watch(clock_.Now());
-  EXPECT_EQ(well_->NextLanded(), 2U);
+  EXPECT_EQ(lane_->Lost(), 0U);
+  EXPECT_EQ(lane_->AbandonRunning("the worker was stopped"), 0U);
+  Release();
+  Push(well_, NewLife(), 2);
+  EXPECT_EQ(well_->NextLanded(), 2U) << "the first has ended with its COMMIT, and by nobody else";
+}
+
+TEST_F(LaneTest, HowLongItIsBusyIsAsLongAgainAsWhatRunsHasTakenWithinItsLimit) {
+  LaneSetup setup = Setup(1);
+  setup.config.timeout = std::chrono::hours(1);
+  lane_->Follow("t", std::move(setup));
+  EXPECT_EQ(lane_->BusyFor(clock_.Now()), Micros(0));
+  Push(well_, NewLife(), 1, "hang");
+  WaitUntilHanging();
+  clock_.Advance(std::chrono::minutes(10));
+  EXPECT_EQ(lane_->BusyFor(clock_.Now()), std::chrono::minutes(10));
+  clock_.Advance(std::chrono::minutes(45));
+  EXPECT_EQ(lane_->BusyFor(clock_.Now()), std::chrono::minutes(5));
+  Release();
+  EXPECT_EQ(well_->NextLanded(), 1U);
+  EXPECT_TRUE(Eventually([&] { return lane_->BusyFor(clock_.Now()) == Micros(0); }));
 }
 
 TEST_F(LaneTest, WhatHasExpiredInItsQueueIsSkippedAndItsHandlerNeverRuns) {
