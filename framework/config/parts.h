@@ -33,9 +33,6 @@ void PolicyKeys(KeyLister& keys, const EngineConfig& engine);
 void RetryClassKeys(Section& retry, std::vector<RetryClass>& classes, Micros longest);
 void RetryClassKeys(KeyLister& retry, const std::vector<RetryClass>& classes, Micros longest);
 
-// Lower-case letters, digits, `_` and `-`, at most 48.
-bool IsShardName(const std::string& name);
-
 // Enters the types that carry the alerts of a configuration: where to, and by which server.
 void AddAlertCarriers(Config& config);
 

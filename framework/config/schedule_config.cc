@@ -6,6 +6,7 @@
 #include "framework/base/time_text.h"
 #include "framework/config/parts.h"
 #include "framework/store/query_check.h"
+#include "framework/task/slice_name.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {

@@ -1,5 +1,6 @@
 #include "framework/config/parts.h"
 #include "framework/store/url.h"
+#include "framework/task/slice_name.h"
 
 namespace millrace::engine {
 namespace {
@@ -44,11 +45,6 @@ ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems
 }
 
 }  // namespace
-
-bool IsShardName(const std::string& name) {
-  return !name.empty() && name.size() <= 48 &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
-}
 
 std::map<std::string, ShardConfig> ReadShards(const json& value, Problems& problems) {
   std::map<std::string, ShardConfig> shards;

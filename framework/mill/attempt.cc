@@ -3,11 +3,6 @@
 #include "framework/task/expiry.h"
 
 namespace millrace::engine {
-namespace {
-
-constexpr std::uint32_t kQuarantine = 3;
-
-}  // namespace
 
 std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
@@ -29,7 +24,7 @@ std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry
     const auto store = attempt.host->StoreTime(now);
     if (store && *store >= *expiry) return Expired(*expiry);
   }
-  if (task.crashes >= kQuarantine) {
+  if (task.crashes >= kQuarantineCrashes) {
     return FailedForGood(
         "quarantined: its runs have killed the worker's process " + std::to_string(task.crashes) + " times",
         "crash");

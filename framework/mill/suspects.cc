@@ -17,7 +17,6 @@ constexpr Micros kFirstEntry = std::chrono::milliseconds(500);  // scanners look
 constexpr Micros kRenewed = std::chrono::seconds(3);
 
 constexpr std::uint32_t kSuspectCrashes = 2;
-constexpr std::uint32_t kQuarantineCrashes = 3;
 constexpr std::size_t kSuspectRescues = 5;
 constexpr std::size_t kMostRecords = 10'000;
 constexpr std::size_t kMostWaiting = 2'000;

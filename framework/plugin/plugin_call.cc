@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t kLatestTime =
     253'402'300'799'000'000;  // 9999-12-31T23:59:59Z, as far as a DATETIME goes
 constexpr std::int64_t kLongestDelay = 100LL * 366 * 86'400 * 1'000'000;
-constexpr std::size_t kMaxErrorClass = 64;
 
 bool HasTime(OutcomeKind kind) { return kind == OutcomeKind::Retry || kind == OutcomeKind::Snooze; }
 

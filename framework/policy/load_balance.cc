@@ -2,39 +2,27 @@
 
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <utility>
 
+#include "framework/task/slice_name.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
-namespace {
-
-bool ReadNumber(std::string_view text, std::uint32_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number < kMaxSlices;
-}
-
-}  // namespace
-
 Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
   std::vector<std::string> items;
   for (std::string& item : boost::split(items, text, boost::is_any_of(","))) {
     boost::trim_if(item, boost::is_any_of(" "));
     const std::size_t dash = item.find('-');
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    const bool good = dash == item.npos ? ReadNumber(item, first) && ReadNumber(item, last)
-                                        : ReadNumber(std::string_view(item).substr(0, dash), first) &&
-                                              ReadNumber(std::string_view(item).substr(dash + 1), last);
-    if (!good || first > last) {
+    const auto first = ReadSliceNumber(std::string_view(item).substr(0, dash));
+    const auto last = dash == item.npos ? first : ReadSliceNumber(std::string_view(item).substr(dash + 1));
+    if (!first || !last || *first > *last) {
       return Fail(ErrorCode::Invalid,
                   "'" + Shorten(item, 40) +
                       "' is not a load-balance number or range; write numbers from 0 to 16383, "
                       "such as 0-31,40");
     }
-    ranges.emplace_back(first, last);
+    ranges.emplace_back(*first, *last);
   }
   // However often a short text from elsewhere names them: no number more than once.
   std::sort(ranges.begin(), ranges.end());

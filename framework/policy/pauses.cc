@@ -3,28 +3,18 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cctype>
-#include <charconv>
 
 #include "framework/task/built_in.h"
+#include "framework/task/slice_name.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
 namespace {
 
-bool IsShardName(std::string_view name) {
-  return !name.empty() && name.size() <= 48 &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
-}
-
 constexpr std::string_view kBreaker = "breaker";
 constexpr std::string_view kHandOpen = "open";
 constexpr std::string_view kHandClose = "close";
 constexpr std::string_view kTripped = "tripped";
-
-bool ReadSlice(std::string_view text, std::uint32_t& slice) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slice);
-  return error == std::errc() && end == text.data() + text.size() && slice < kMaxSlices;
-}
 
 }  // namespace
 
@@ -47,15 +37,15 @@ Status Pauses::Add(std::string_view name) {
   boost::split(parts, name, boost::is_any_of(":"));
   const std::string& kind = parts[0];
   const auto table = parts.size() == 4 ? ParseTableName(parts[2]) : std::nullopt;
-  std::uint32_t slice = 0;
+  const auto slice = parts.size() == 4 ? ReadSliceNumberOfName(parts[3]) : std::nullopt;
   if (kind == "cluster" && parts.size() == 1) {
     cluster_ = true;
   } else if (kind == "shard" && parts.size() == 2 && IsShardName(parts[1])) {
     shards_.emplace(parts[1]);
   } else if (kind == "handler" && parts.size() == 2 && IsHandlerName(parts[1])) {
     handlers_.emplace(parts[1]);
-  } else if (kind == "slice" && table && IsShardName(parts[1]) && ReadSlice(parts[3], slice)) {
-    slices_.emplace(parts[1], *table, slice);
+  } else if (kind == "slice" && table && slice && IsShardName(parts[1])) {
+    slices_.emplace(parts[1], *table, *slice);
   } else if (kind == "worker" && parts.size() == 2 && IsWorkerName(parts[1])) {
     workers_.emplace(parts[1]);
   } else if (kind == kBreaker && parts.size() == 3 && IsHandlerName(parts[1]) &&

@@ -13,7 +13,7 @@ Settlement Base(const Task& task, const Outcome& outcome) {
   settlement.key = task.key;
   settlement.attempt = task.attempt;
   settlement.text = Storable(outcome.text);
-  settlement.error_class = Storable(outcome.error_class, 64);
+  settlement.error_class = Storable(outcome.error_class, kMaxErrorClass);
   settlement.handler = task.handler;
   settlement.biz_key = task.biz_key;
   settlement.batch = task.batch;

@@ -95,6 +95,9 @@ inline constexpr std::uint32_t kMaxSlices = 16'384;
 inline constexpr std::uint32_t kLastAttempt = 4'000'000'000;
 // What new tables take for attempt, failures and crashes: with room behind a last claim, for its adoption.
 inline constexpr std::uint32_t kMaxCount = 4'100'000'000;
+// A task behind so many crashes is run no more by itself.
+inline constexpr std::uint32_t kQuarantineCrashes = 3;
+inline constexpr std::size_t kMaxErrorClass = 64;
 inline constexpr std::size_t kMaxBatchRows = 999;  // MariaDB changes plan at 1000 ids
 
 // [a-z][a-z0-9_.]*, at most kMaxHandlerName bytes.

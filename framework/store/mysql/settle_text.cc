@@ -82,7 +82,9 @@ std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, cons
   } else {
     error = PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); });
   }
-  if (failed) last = PerRow(group, [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
+  if (failed)
+    last =
+        PerRow(group, [](const Settlement& row) { return Quote(Shorten(row.error_class, kMaxErrorClass)); });
   constexpr const char* kKept =
       "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,created_at,"
       "expires_at";
@@ -117,7 +119,7 @@ std::string AttemptsText(const std::string& incarnation, const std::vector<const
     if (!one->failed_attempt) continue;
     rows += (rows.empty() ? "(" : ",(") + Quote(one->key.table) + "," + std::to_string(one->key.id) + "," +
             std::to_string(one->attempt) + ",UTC_TIMESTAMP(6)," + Quote(incarnation) + ",'failed'," +
-            Quote(Shorten(one->error_class, 64)) + "," + Quote(Shorten(one->text)) + ")";
+            Quote(Shorten(one->error_class, kMaxErrorClass)) + "," + Quote(Shorten(one->text)) + ")";
   }
   if (rows.empty()) return rows;
   return "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "

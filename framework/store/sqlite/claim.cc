@@ -48,14 +48,14 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
 
 Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, const sql::Claimer& claimer,
                                   std::uint32_t attempt, std::vector<Task>& adopted) {
-  const std::string sql =
-      "UPDATE " + request.table +
-      " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
-      " RETURNING " +
-      sql::TaskColumns(sql::TaskRows::Claimed);
+  const std::string sql = "UPDATE " + request.table +
+                          " SET attempt=attempt+1, claimed_at=?, updated_at=? WHERE id=? AND state=2 AND "
+                          "claimed_by=? AND attempt=?"
+                          " RETURNING " +
+                          sql::TaskColumns(sql::TaskRows::Claimed);
   const std::string now = TimeText(db_.Now());
   for (const std::uint64_t id : sql::Sorted(request.ids)) {
-    auto rows = db_.Select(sql, now, id, claimer.number, attempt);
+    auto rows = db_.Select(sql, now, now, id, claimer.number, attempt);
     BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, claimer, adopted));
   }
   return {};

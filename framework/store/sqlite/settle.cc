@@ -18,8 +18,6 @@ std::string_view Cut(const std::string& text, std::string& room, std::size_t lim
   return room = Shorten(text, limit);
 }
 
-constexpr std::size_t kMaxErrorClass = 64;
-
 constexpr char kEndKey[] =
     "UPDATE tasks_keys SET ended_at=?, keep_until=? "
     "WHERE handler=? AND biz_key=? AND task_table=? AND task_id=?";
@@ -108,12 +106,12 @@ class Settler {
     if (!settlement.failed_attempt) return {};
     std::string text;
     std::string error_class;
-    BOOST_OUTCOME_TRYV(db_.Run(
-        "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
-        "error_class,"
-        " message) VALUES (?,?,?,?,?,'failed',?,?)",
-        settlement.key.table, settlement.key.id, settlement.attempt, now_text_, claimer_.name,
-        Cut(settlement.error_class, error_class, kMaxErrorClass), Cut(settlement.text, text)));
+    BOOST_OUTCOME_TRYV(
+        db_.Run("INSERT INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
+                "error_class,"
+                " message) VALUES (?,?,?,?,?,'failed',?,?) ON CONFLICT DO NOTHING",
+                settlement.key.table, settlement.key.id, settlement.attempt, now_text_, claimer_.name,
+                Cut(settlement.error_class, error_class, kMaxErrorClass), Cut(settlement.text, text)));
     return {};
   }
 

@@ -96,7 +96,7 @@ Status SqliteTaskTransaction::Ready() {
   }
   if (Status begun = db_.Begin(); !begun) {
     const Error error = Poison(begun.error());
-    if (error.code == ErrorCode::Unavailable) state_ = TransactionState::NoConnection;
+    state_ = TransactionState::NoConnection;  // whatever it is, nothing was sent
     return Fail(error);
   }
   state_ = TransactionState::Open;

@@ -162,11 +162,13 @@ TEST_P(StoreContract, AdoptRaisesTheAttemptOfMyRowsAlone) {
   Register("w.2");
   ClaimOne(ids[0]);
   ClaimOne(ids[1], 0, "w.2");
+  const auto claimed_at = Get(ids[0]).task.claimed_at;
   auto adopted = tasks().Adopt({.table = "tasks", .incarnation = "w.1", .attempt = 1, .ids = ids});
   ASSERT_TRUE(adopted) << adopted.error().message;
   ASSERT_EQ(adopted->size(), 1U);
   EXPECT_EQ((*adopted)[0].attempt, 2U);
   EXPECT_EQ((*adopted)[0].key.id, ids[0]);
+  EXPECT_GT(Get(ids[0]).task.claimed_at, claimed_at) << "a claim of its own";
   adopted = tasks().Adopt({.table = "tasks", .incarnation = "w.1", .attempt = 1, .ids = ids});
   ASSERT_TRUE(adopted);
   EXPECT_TRUE(adopted->empty());

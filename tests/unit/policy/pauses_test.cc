@@ -97,6 +97,7 @@ TEST(PausesTest, ANameThatPausesNothingIsRefusedAndChangesNothing) {
                            "slice:main:tasks",
                            "slice:main:tasks:-1",
                            "slice:main:tasks:16384",
+                           "slice:main:tasks:017",
                            "slice:main:tasks:1x",
                            "slice:main:Tasks:1",
                            "Cluster",
