@@ -270,7 +270,7 @@ class TimedRunner final : public Runner {
     room.gives_back = gives_back;
     return room;
   }
-  Micros BusyFor() override { return Micros(0); }
+  Micros BusyFor() override { return busy; }
   bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
     took += attempts.size();
     for (AttemptPtr& attempt : attempts) running_.emplace_back(clock_.Now() + takes, std::move(attempt));
@@ -315,6 +315,7 @@ class TimedRunner final : public Runner {
   bool gives_back = false;     // it says so of its room
   std::size_t took = 0;
   Micros takes = std::chrono::milliseconds(50);
+  Micros busy{0};                             // for so long what runs is said to go on
   std::map<std::uint64_t, Outcome> outcomes;  // by task, once; others are done
 
  private:

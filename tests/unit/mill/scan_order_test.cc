@@ -54,13 +54,13 @@ class ScanOrderTest : public ::testing::Test {
     }
     worker_->Work();
   }
-  // So many of each type were claimed.
   // Of what was claimed, where the rest is urgent.
   double ShareOfIdle() const {
     const auto claimed = Claimed();
     return static_cast<double>(claimed.at("idle")) /
            static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
   }
+  // So many of each type were claimed.
   std::map<std::string, std::size_t> Claimed() const {
     std::map<std::string, std::size_t> claimed;
     for (const ClaimSeen& claim : worker_->scan.seen) {
@@ -582,6 +582,40 @@ TEST(ClaimLedgerTest, WhatIsOnItsWayHasAPlaceInTheRoom) {
   ledger.Land("a", {60, 600});
   EXPECT_EQ(ledger.Free("a", {100, 1000}, ledger.Landed("a")).tasks, 100u);
   EXPECT_EQ(ledger.Free("a", {100, 1000}, ledger.Landed("a")).bytes, 1000u);
+}
+
+TEST_F(ScanOrderTest, ASuspectBesideALongTaskKeepsNobodyOutUntilThatIsDueToEndSoon) {
+  RoundWorker& worker = Start();
+  worker.runner.takes = std::chrono::hours(1);
+  Submit("long", 0, 1);
+  Go(milliseconds(50));
+  ASSERT_EQ(worker.runner.took, 1u);
+  worker.runner.takes = milliseconds(50);
+  worker.runner.busy = std::chrono::hours(1);
+  Submit("suspect", 0, 1);
+  store_->Run("UPDATE tasks SET crashes=2 WHERE handler='suspect'");
+  Go(seconds(2));
+  Submit("mail", 0, 10);
+  Go(seconds(2));
+  EXPECT_EQ(worker.runner.took, 11u);
+  EXPECT_FALSE(worker.gate().Wanted());
+  worker.runner.busy = seconds(20);
+  Go(seconds(2));
+  EXPECT_TRUE(worker.gate().Wanted());
+}
+
+TEST_F(ScanOrderTest, ARingForSlicesOfOthersCostsNoLook) {
+  RoundWorker& worker = Start();
+  worker.Own({{"tasks", false, {1}}});
+  worker.mill().SetAttended(true);
+  Go(seconds(5));
+  const int maps = worker.scan.asked.maps;
+  worker.mill().Rung({kDefaultTable, {2}});
+  Go(milliseconds(200));
+  EXPECT_EQ(worker.scan.asked.maps, maps);
+  worker.mill().Rung({kDefaultTable, {2, 1}});
+  Go(milliseconds(200));
+  EXPECT_GT(worker.scan.asked.maps, maps);
 }
 
 }  // namespace

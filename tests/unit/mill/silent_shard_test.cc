@@ -24,6 +24,21 @@ class SilentShardTest : public ::testing::Test {
     }
   }
 
+  // The silent one has seen a suspect, wants it to be alone, and hangs.
+  void WishToBeAlone() {
+    other_.runner.takes = seconds(1);
+    Submit(other_store_, 1);
+    Go(milliseconds(50));
+    ASSERT_EQ(other_.runner.took, 1u);
+    Submit(silent_store_, 1);
+    silent_store_.Run("UPDATE tasks SET crashes=2");
+    for (int i = 0; i < 90 && !gate_->Wanted(); ++i) {
+      Go(milliseconds(10));
+      silent_.scan.hangs = silent_.scan.asked.pages > 0;
+    }
+    ASSERT_TRUE(gate_->Wanted());
+  }
+
   ManualClock clock_;
   ScratchStore silent_store_{clock_};
   ScratchStore other_store_{clock_};
@@ -33,21 +48,17 @@ class SilentShardTest : public ::testing::Test {
 };
 
 TEST_F(SilentShardTest, ASuspectThatNobodyComesToClaimKeepsNoOtherShardFromClaiming) {
-  other_.runner.takes = seconds(1);
-  Submit(other_store_, 1);
-  Go(milliseconds(50));
-  ASSERT_EQ(other_.runner.took, 1u);
-  Submit(silent_store_, 1);
-  silent_store_.Run("UPDATE tasks SET crashes=2");
-  for (int i = 0; i < 90 && !gate_->Wanted(); ++i) {
-    Go(milliseconds(10));
-    silent_.scan.hangs = silent_.scan.asked.pages > 0;  // it has seen the suspect
-  }
-  ASSERT_TRUE(gate_->Wanted());
+  WishToBeAlone();
   Submit(other_store_, 10);
   Go(seconds(5));
   EXPECT_EQ(silent_.runner.took, 0u);
   EXPECT_EQ(other_.runner.took, 11u);
+}
+
+TEST_F(SilentShardTest, TheWishOfAMillThatEndsGoesWithIt) {
+  WishToBeAlone();
+  silent_.mill().Retire();
+  EXPECT_FALSE(gate_->Wanted()) << "while its scan hangs";
 }
 
 TEST_F(SilentShardTest, AScanThatHangsUntilItsMillEndsLeavesThatEmpty) {
