@@ -17,6 +17,12 @@ Status TakeTask(Rows rows, const TableName& table, const sql::Claimer& claimer, 
 
 }  // namespace
 
+std::string ClaimSql(const TableName& table) {
+  return "UPDATE " + table +
+         " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
+         " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
+}
+
 Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return {};
@@ -29,9 +35,7 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
   return db_.Write([&]() -> Result<std::vector<Task>> {
     BOOST_OUTCOME_TRYV(CheckAlive(claimer));
     const std::string now = TimeText(db_.Now());
-    const std::string claim = "UPDATE " + request.table +
-                              " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
-                              " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
+    const std::string claim = ClaimSql(request.table);
     // Two plain statements are quicker than RETURNING, for which SQLite runs a trigger and a table beside.
     const std::string read =
         "SELECT " + sql::TaskColumns(sql::TaskRows::Claimed) + " FROM " + request.table + " WHERE id=?";
@@ -48,11 +52,8 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
 
 Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, const sql::Claimer& claimer,
                                   std::uint32_t attempt, std::vector<Task>& adopted) {
-  const std::string sql = "UPDATE " + request.table +
-                          " SET attempt=attempt+1, claimed_at=?, updated_at=? WHERE id=? AND state=2 AND "
-                          "claimed_by=? AND attempt=?"
-                          " RETURNING " +
-                          sql::TaskColumns(sql::TaskRows::Claimed);
+  const std::string sql = "UPDATE " + request.table + " SET attempt=attempt+1, claimed_at=?, updated_at=?" +
+                          kMine + " RETURNING " + sql::TaskColumns(sql::TaskRows::Claimed);
   const std::string now = TimeText(db_.Now());
   for (const std::uint64_t id : sql::Sorted(request.ids)) {
     auto rows = db_.Select(sql, now, now, id, claimer.number, attempt);

@@ -102,18 +102,17 @@ Status FindLostRows(Session& db, const TableName& table, std::vector<SchemaFindi
 }
 
 std::vector<HotStatement> HotStatements(const TableName& table) {
-  const std::string mine = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
   const std::string group = "slice=? AND handler=? AND urgency=?";
-  return {
-      {"due map, first group", FirstGroupSql(table), 1, "slice>?"},
-      {"due map, next urgency", NextUrgencySql(table), 3, "slice=? AND handler=? AND urgency>?"},
-      {"due map, next handler", NextHandlerSql(table), 2, "slice=? AND handler>?"},
-      {"scan", ScanSql(table), 6, group + " AND run_at>? AND run_at<?"},
-      {"scan, within a tie", ScanTieSql(table), 6, group + " AND run_at=? AND rowid>?"},
-      {"claim", "UPDATE " + table + " SET state=2, attempt=attempt+1 WHERE id=? AND state=0 AND attempt=?", 2,
-       "rowid=?"},
-      {"settle, copy", "SELECT slice FROM " + table + mine, 3, "rowid=?"},
-      {"settle, delete", "DELETE FROM " + table + " WHERE id=?", 1, "rowid=?"}};
+  return {{"due map, first group", FirstGroupSql(table), 1, "slice>?"},
+          {"due map, next urgency", NextUrgencySql(table), 3, "slice=? AND handler=? AND urgency>?"},
+          {"due map, next handler", NextHandlerSql(table), 2, "slice=? AND handler>?"},
+          {"scan", ScanSql(table), 6, group + " AND run_at>? AND run_at<?"},
+          {"scan, within a tie", ScanTieSql(table), 6, group + " AND run_at=? AND rowid>?"},
+          {"claim", ClaimSql(table), 6, "rowid=?"},
+          {"settle, copy", CopySql(table, Settlement::To::Succeeded), 10, "rowid=?"},
+          {"settle, copy of a failed one", CopySql(table, Settlement::To::Failed), 10, "rowid=?"},
+          {"settle, delete", DeleteSql(table), 1, "rowid=?"},
+          {"settle, waiting", WaitSql(table), 9, "rowid=?"}};
 }
 
 // Rows enough that a plan which sorts or scans would be chosen if it could be.

@@ -10,7 +10,6 @@ namespace {
 constexpr char kMoved[] =
     "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_at,"
     " created_at, expires_at";
-constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
 
 // `text` cut to `limit` bytes; only a longer one is copied, into `room`.
 std::string_view Cut(const std::string& text, std::string& room, std::size_t limit = kMaxText) {
@@ -46,9 +45,8 @@ class Settler {
   Status Follow(const Settlement& settlement) {
     if (settlement.to != Settlement::To::Waiting) {
       const TableName& table = settlement.key.table;
-      BOOST_OUTCOME_TRYV(db_.Run(
-          Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
-          settlement.key.id));
+      BOOST_OUTCOME_TRYV(
+          db_.Run(Text(table, Settlement::To::Waiting, [&] { return DeleteSql(table); }), settlement.key.id));
     }
     sums_.Add(settlement);
     BOOST_OUTCOME_TRYV(NoteFailure(settlement));
@@ -66,13 +64,7 @@ class Settler {
     const bool failed = settlement.to == Settlement::To::Failed;
     const bool succeeded = settlement.to == Settlement::To::Succeeded;
     const TableName& table = settlement.key.table;
-    const std::string& sql = Text(table, settlement.to, [&] {
-      return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
-             (failed ? "error_class" : "result") + ", finished_at, claimed_by, progress, " + kMoved +
-             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, ?, coalesce(?, "
-             "progress), " +
-             kMoved + " FROM " + table + kMine;
-    });
+    const std::string& sql = Text(table, settlement.to, [&] { return CopySql(table, settlement.to); });
     const int state = static_cast<int>(StateAfter(settlement.to));
     // The last column is the error's class in the failed pool, the result in the other.
     std::string text;
@@ -91,11 +83,7 @@ class Settler {
     if (settlement.run_at) due = TimeText(*settlement.run_at);
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
     std::string text;
-    return db_.Run("UPDATE " + settlement.key.table +
-                       " SET state=?, claimed_by=0, failures=min(failures, 4294967294)+?,"
-                       " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), "
-                       "progress=coalesce(?, progress), updated_at=?" +
-                       kMine,
+    return db_.Run(WaitSql(settlement.key.table),
                    static_cast<int>(settlement.hold ? TaskState::Held : TaskState::Waiting),
                    int{settlement.failed_attempt}, sql::Value::OrNull(due),
                    sql::Value::OrNull(Cut(settlement.text, text)), Progress(settlement), now_text_,
@@ -162,6 +150,25 @@ std::string Refusal(const Settlement& settlement) {
 
 }  // namespace
 
+std::string CopySql(const TableName& table, Settlement::To to) {
+  const bool failed = to == Settlement::To::Failed;
+  return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
+         (failed ? "error_class" : "result") + ", finished_at, claimed_by, progress, " + kMoved +
+         ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, ?, coalesce(?, "
+         "progress), " +
+         kMoved + " FROM " + table + kMine;
+}
+
+std::string DeleteSql(const TableName& table) { return "DELETE FROM " + table + " WHERE id=?"; }
+
+std::string WaitSql(const TableName& table) {
+  return "UPDATE " + table +
+         " SET state=?, claimed_by=0, failures=min(failures, 4294967294)+?,"
+         " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), "
+         "progress=coalesce(?, progress), updated_at=?" +
+         kMine;
+}
+
 Result<SettleReport> SettleBatch(Session& db, const sql::Claimer& claimer,
                                  std::span<const Settlement> batch) {
   SettleReport report;
@@ -200,9 +207,8 @@ Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incar
   return db_.Read([&]() -> Result<std::vector<bool>> {
     std::vector<bool> running;
     for (const Settlement& settlement : batch) {
-      auto rows = db_.Select(
-          "SELECT 1 FROM " + settlement.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-          settlement.key.id, claimer.number, settlement.attempt);
+      auto rows = db_.Select("SELECT 1 FROM " + settlement.key.table + kMine, settlement.key.id,
+                             claimer.number, settlement.attempt);
       running.push_back(rows.Next());
       if (rows.error()) return Fail(*rows.error());
     }
@@ -217,9 +223,7 @@ Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& in
     const std::string now = TimeText(db_.Now());
     for (const TaskProgress& mark : progress) {
       if (!IsUtf8(mark.progress)) continue;
-      BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +
-                                     " SET progress=?, updated_at=? WHERE id=? AND state=2 AND claimed_by=? "
-                                     "AND attempt=?",
+      BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table + " SET progress=?, updated_at=?" + kMine,
                                  Shorten(mark.progress), now, mark.key.id, claimer.number, mark.attempt));
     }
     return std::vector<TaskKey>{};  // nobody locks a single row here

@@ -33,6 +33,15 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
   Session db_;
 };
 
+// The row of an attempt of the claimer's, as long as it is.
+inline constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+
+// The statements of a claim and a settle, as they are sent; `to` is a pool.
+std::string ClaimSql(const TableName& table);
+std::string CopySql(const TableName& table, Settlement::To to);
+std::string DeleteSql(const TableName& table);
+std::string WaitSql(const TableName& table);
+
 // Within a transaction of the caller's. Ends these attempts as far as they are still the claimer's. A row
 // that the database refuses has no effect and is reported as Broken; every other error is the whole batch's,
 // and the caller rolls back.
