@@ -128,11 +128,25 @@ class Totals {
     return found_;
   }
 
-  // Many that sent no claim ahead, or asked for no part of a map, have not shown what may come of one.
+  // Many in which something never happened have not shown what may come of it.
   bool ShowsEnough() const {
-    if (simulations_ < kMany || (ahead_ > 0 && parts_ > 0)) return true;
-    std::printf("no %s\n", ahead_ > 0 ? "due map was a part" : "claim was sent ahead");
-    return false;
+    const std::pair<std::size_t, const char*> happened[] = {{ahead_, "claim was sent ahead"},
+                                                            {parts_, "due map was a part"},
+                                                            {rescued_, "task was rescued"},
+                                                            {refused_, "late settle was refused"},
+                                                            {marked_dead_, "life was marked dead"},
+                                                            {moves_, "slice was moved"},
+                                                            {multis_, "plan took several multis"},
+                                                            {changes_, "configuration was changed"},
+                                                            {limited_, "type was limited to a few at once"},
+                                                            {paced_, "type had a rate"}};
+    bool all = true;
+    for (const auto& [count, what] : happened) {
+      if (simulations_ < kMany || count > 0) continue;
+      std::printf("no %s\n", what);
+      all = false;
+    }
+    return all;
   }
 
   // Whether nothing was violated.
