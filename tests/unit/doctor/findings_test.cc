@@ -97,6 +97,7 @@ const std::vector<Fault>& Faults() {
        [](auto& seen) { StoreOf(seen).settings["innodb_flush_log_at_trx_commit"] = "2"; }},
       {"store.sync_binlog", Severity::Warning,
        [](auto& seen) {
+         ShardOf(seen).doorbell = true;
          StoreOf(seen).settings["log_bin"] = "ON";
          StoreOf(seen).settings["sync_binlog"] = "0";
        }},
