@@ -32,6 +32,9 @@ bool SendAll(int fd, const char* data, std::size_t size) {
   return true;
 }
 
+constexpr char kBinlogDump = 0x12;  // the command of a request for the log
+constexpr int kLateBy = 150;        // times 20 ms
+
 // The length of a protocol packet with its header, or 0 if it is not all there yet.
 std::size_t PacketSize(const std::string& buffer, TcpProxy::Protocol protocol) {
   if (buffer.size() < 4) return 0;
@@ -51,6 +54,7 @@ struct TcpProxy::Link {
   int server = -1;
   std::atomic<bool> cut{false};
   std::atomic<bool> ended{false};
+  Log log = Log::True;
   std::thread thread;
 };
 
@@ -157,7 +161,7 @@ void TcpProxy::Serve(Link& link) {
     }
     if (ready[1].revents != 0) {
       const ssize_t got = recv(link.server, buffer, sizeof buffer, 0);
-      if (got <= 0 || !SendAll(link.client, buffer, static_cast<std::size_t>(got))) break;
+      if (got <= 0 || !Answer(link, std::string(buffer, static_cast<std::size_t>(got)))) break;
     }
   }
   close(link.server);
@@ -173,7 +177,17 @@ TcpProxy::Evil TcpProxy::Take(const std::string& packet) {
   return evil;
 }
 
+bool TcpProxy::Answer(Link& link, std::string answer) {
+  if (link.log != Log::True) ++done_;
+  for (int i = 0; link.log == Log::Late && i < kLateBy && !link.cut && !stopping_; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  // Behind the header of the packet, so that it is an event that lies.
+  for (std::size_t i = 5; link.log == Log::Lie && i < answer.size(); i += 7) answer[i] ^= 0x55;
+  return SendAll(link.client, answer.data(), answer.size());
+}
+
 bool TcpProxy::Request(Link& link, const std::string& packet) {
+  if (protocol_ == Protocol::Mysql && packet.size() > 4 && packet[4] == kBinlogDump) link.log = log_;
   const Evil evil = Take(packet);
   const auto note = [this] {
     const std::lock_guard lock(mutex_);

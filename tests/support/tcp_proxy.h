@@ -26,6 +26,13 @@ class TcpProxy {
 
   enum class Protocol { Mysql, Zookeeper };
 
+  // What passes once a client has asked for the binary log.
+  enum class Log {
+    True,
+    Late,  // by three seconds
+    Lie,   // bytes of it are others
+  };
+
   explicit TcpProxy(std::uint16_t server_port, Protocol protocol = Protocol::Mysql);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
@@ -41,6 +48,8 @@ class TcpProxy {
   bool WaitDone(int count);
   // New connections lead to this server, as an address that has moved does; those that are open stay.
   void LeadTo(std::uint16_t server_port) { server_port_ = server_port; }
+  // Of connections that ask for the log from now on.
+  void Spoil(Log how) { log_ = how; }
   // Cuts every connection, as a network does.
   void CutAll();
   // While it is closed every connection is cut as soon as it is made.
@@ -53,6 +62,7 @@ class TcpProxy {
   void Accept();
   void Serve(Link& link);
   // False: the connection is to be cut.
+  bool Answer(Link& link, std::string answer);
   bool Request(Link& link, const std::string& packet);
   Evil Take(const std::string& packet);
 
@@ -63,6 +73,7 @@ class TcpProxy {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> closed_{false};
   std::atomic<int> done_{0};
+  std::atomic<Log> log_{Log::True};
   std::mutex mutex_;
   std::condition_variable changed_;
   Evil armed_ = Evil::None;

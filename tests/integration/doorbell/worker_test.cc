@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "logging_server.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/unit/worker/worker_fixture.h"
 
 namespace millrace::engine {
@@ -28,9 +29,9 @@ class DoorbellOnAServer : public WorkerFixture {
     };
   }
 
-  void StartWith(std::optional<DoorbellAccount> account, Micros poll) {
+  void StartWith(std::optional<DoorbellAccount> account, Micros poll, std::uint16_t port = 0) {
     config_.engine.poll = poll;
-    store_ = Logging().Open(Logging().server().port(), std::move(account));
+    store_ = Logging().Open(port == 0 ? Logging().server().port() : port, std::move(account));
     control_.shards.Set({{"main", store_}});
     worker_ = Start(false);
     ASSERT_TRUE(Eventually(*worker_, [&] {
@@ -113,6 +114,22 @@ TEST_F(DoorbellOnAServer, AFloodIsPolledThrough) {
       "INSERT INTO other.flood VALUES (CONCAT(UUID(), REPEAT('x', 5000000)))");
   EXPECT_TRUE(Says("MB a second")) << Bell();
   ExpectRuns(5);
+}
+
+TEST_F(DoorbellOnAServer, OneThatIsSlowIsPolledThrough) {
+  TcpProxy proxy(Logging().server().port());
+  proxy.Spoil(TcpProxy::Log::Late);
+  StartWith(Logging().Bell(), milliseconds(200), proxy.port());
+  EXPECT_TRUE(Says("silent")) << Bell();
+  for (int i = 0; i < 3; ++i) ExpectRuns(5);
+}
+
+TEST_F(DoorbellOnAServer, OneThatLiesIsPolledThrough) {
+  TcpProxy proxy(Logging().server().port());
+  proxy.Spoil(TcpProxy::Log::Lie);
+  StartWith(Logging().Bell(), milliseconds(200), proxy.port());
+  for (int i = 0; i < 10; ++i) ExpectRuns(5);
+  EXPECT_GT(proxy.done(), 0);
 }
 
 TEST_F(DoorbellOnAServer, OneThatMayNotOrCanNotListenSaysSo) {
