@@ -184,7 +184,7 @@ class LocalRunner final : public CallWatch {
     given_up_at_ = deadline + GraceAfter(setup_.config.timeout);
   }
   bool Finish() override { return clock_.Now() < given_up_at_; }
-  void Committing() override {}
+  void EndsTransaction() override {}
 
   // A watchdog had given it up long since.
   void EndOverdue(const CallPart& part) {

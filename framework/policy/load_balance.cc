@@ -8,6 +8,7 @@
 #include "framework/task/task.h"
 
 namespace millrace::engine {
+
 Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
   std::vector<std::string> items;

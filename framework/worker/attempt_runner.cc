@@ -189,7 +189,10 @@ Next AttemptRunner::RunOnce(const Round& round) {
   const Decision decision = Decide(end);
   const std::string& sql_error = call.transaction().error();
   if (decision.commit) return Commit(round, end, decision, sql_error, std::move(outcomes));
-  if (end.state != TransactionState::Idle) transaction.Rollback();
+  if (end.state != TransactionState::Idle) {
+    watch_.EndsTransaction();
+    transaction.Rollback();
+  }
   return Apply(round, end, decision, sql_error, std::move(outcomes));
 }
 
@@ -221,7 +224,7 @@ Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& dec
     batch.push_back(SettlementOf(round, i, outcome));
     batch.back().progress = attempts[i]->host->UnsavedProgress(*attempts[i]);
   }
-  watch_.Committing();
+  watch_.EndsTransaction();
   const CommitReport report = round.transaction.Commit(attempts.front()->lease->incarnation(), batch);
   if (report.verdict == CommitVerdict::Committed) {
     for (std::size_t i = 0; i < attempts.size(); ++i) attempts[i]->host->Settled(*attempts[i], batch[i]);

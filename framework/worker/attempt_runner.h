@@ -43,8 +43,8 @@ class CallWatch {
   // False when the watchdog has given the call up meanwhile: its attempts have ended, or run again, and
   // whatever it did must not be committed.
   virtual bool Finish() = 0;
-  // The transaction of these attempts is about to be committed: nobody can end them any more.
-  virtual void Committing() = 0;
+  // The transaction of these attempts is about to be committed or rolled back: nobody can end them any more.
+  virtual void EndsTransaction() = 0;
   // Hands on what the handler saves of one of them. What comes from a call that was given up is dropped: the
   // task may run again, and save something newer.
   virtual void Save(Attempt& attempt, std::string progress) {

@@ -6,8 +6,9 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kMoment = std::chrono::milliseconds(100);   // for what waits behind a short task
-constexpr Micros kLongEnd = std::chrono::milliseconds(500);  // of a call: more than a healthy database takes
+constexpr Micros kMoment = std::chrono::milliseconds(100);  // for what waits behind a short task
+constexpr Micros kLongEnd =
+    std::chrono::milliseconds(500);  // of a transaction: more than a healthy database takes
 
 }  // namespace
 
@@ -100,7 +101,6 @@ bool LaneThread::Finish() {
   {
     MutexLock lock(mutex_);
     NoteRan(now);
-    since_ = now;
     state_ = CallState::Concluding;
   }
   for (const std::size_t slot : slots_) recorder_.End(slot);
@@ -111,10 +111,10 @@ bool LaneThread::Finish() {
   return !lost_.load();
 }
 
-void LaneThread::Committing() {
+void LaneThread::EndsTransaction() {
   MutexLock lock(mutex_);
   since_ = clock_.Now();
-  state_ = CallState::Committing;
+  state_ = CallState::Ending;
 }
 
 void LaneThread::Save(Attempt& attempt, std::string progress) {
@@ -166,7 +166,7 @@ LaneThread::Abandoned LaneThread::GiveUp(BootTime now, bool whatever) {
 bool LaneThread::HangsAt(BootTime now) const {
   MutexLock lock(mutex_);
   if (attempts_.empty()) return false;
-  return attempts_.front()->lease->IsLate(now) || (state_ != CallState::Running && now - since_ > kLongEnd);
+  return attempts_.front()->lease->IsLate(now) || (state_ == CallState::Ending && now - since_ > kLongEnd);
 }
 
 std::vector<AttemptPtr> LaneThread::TakeKept(BootTime now) {

@@ -33,7 +33,7 @@ enum class CallState : std::uint8_t {
   Idle,        // there is none, or it has not begun
   Running,     // in its handler: a watchdog may give it up
   Concluding,  // the handler has returned: what it said is weighed, and on its way to be settled
-  Committing,  // its own transaction's COMMIT is under way
+  Ending,      // its own transaction's COMMIT or ROLLBACK is under way
 };
 
 // Thread-safe where it says so; the rest is for the thread itself.
@@ -89,7 +89,7 @@ class LaneThread final : public CallWatch {
 
   void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
   bool Finish() override;
-  void Committing() override;
+  void EndsTransaction() override;
   void Save(Attempt& attempt, std::string progress) override;
 
  private:

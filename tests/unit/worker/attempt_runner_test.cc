@@ -58,7 +58,7 @@ class AttemptTest : public testing::Test, public CallWatch {
 
   void Begin(const std::vector<AttemptPtr>&, BootTime) override {}
   bool Finish() override { return true; }
-  void Committing() override {}
+  void EndsTransaction() override {}
 
   // What becomes of the one task; `then` happens under each of its runs.
   Settlement Run(std::function<void()> then) {

@@ -122,7 +122,7 @@ class LocalLane final : public CallWatch {
     lease_->Renewed(clock_.Now());
     return true;
   }
-  void Committing() override {}
+  void EndsTransaction() override {}
 
   Journal& journal_;
   ScriptedTransaction transaction_;
