@@ -31,7 +31,7 @@ struct SubmitTotals {
   bool stopped = false;              // by SubmitCalls::stop: the rows behind last_line were not sent
   std::size_t last_line = 0;         // of the rows that were dealt with
   std::vector<std::uint64_t> ids;    // of the first tasks added, at most kNamesKept
-  std::set<std::uint32_t> slices;    // of all of them
+  std::set<std::uint32_t> slices;    // of all tasks added
   std::vector<std::string> holders;  // table/id of the first duplicates' keys, at most kNamesKept
   std::vector<std::pair<std::size_t, std::string>> problems;  // line and reason, at most kProblemsKept
   std::vector<OtherParams> others;                            // at most kProblemsKept
