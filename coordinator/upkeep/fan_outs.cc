@@ -99,6 +99,7 @@ bool FanOuts::Go(const std::vector<TableInfo>& tables, const std::function<bool(
   while (!stop()) {
     const auto all = fan_outs_->UnderWay();
     if (!all) return false;  // the shard's own trouble is told elsewhere
+    under_way_ = all->size();
     const auto is_over = [&](const auto& known) {
       return std::none_of(all->begin(), all->end(),
                           [&](const FanOut& one) { return Name(one.schedule, one.firing) == known.first; });

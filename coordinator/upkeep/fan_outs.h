@@ -56,6 +56,8 @@ class FanOuts {
   // before each page. One that fails rests for a minute; the others go on. True: it was stopped, and there is
   // more to do.
   bool Go(const std::vector<TableInfo>& tables, const std::function<bool()>& stop);
+  // How many there were when they were read last, those that rest included.
+  std::size_t under_way() const { return under_way_; }
   // Why those that rest do so, one sentence each.
   std::vector<std::string> Troubles() const;
 
@@ -78,6 +80,7 @@ class FanOuts {
   const std::size_t rows_of_page_;
   Random random_;
   std::map<std::pair<TableName, std::uint32_t>, SliceRuns> slices_;  // by table and its slices
+  std::size_t under_way_ = 0;
   std::map<Name, Rest> resting_;
   std::map<Name, std::uint64_t> taken_;  // keys of its pages that were taken, since this process carries it
 };

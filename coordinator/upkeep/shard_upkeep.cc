@@ -10,7 +10,9 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
+// What hardly ever has something to do: leftovers, rows beyond the slices, what dead workers told of
+// breakers, and fan-outs where no schedule has any.
+constexpr Micros kSeldom = std::chrono::seconds(5);
 constexpr Micros kTryAsCandidate = std::chrono::seconds(10);
 
 // How the tasks stand is read so often, or where it is dear, so that it takes a fiftieth of the time.
@@ -27,6 +29,7 @@ constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
 // What goes on in turns goes on between the rounds, too: pruning a million rows took an hour with a turn a
 // round.
 constexpr Micros kBetweenTurns = std::chrono::seconds(1);
+constexpr Micros kWhileTablesChange = std::chrono::seconds(1);
 constexpr Micros kReadLives = std::chrono::milliseconds(400);  // so soon a dead worker's share is others'
 
 // As many slices a table as the configuration wants, and no row beyond them.
@@ -128,6 +131,11 @@ void ShardUpkeep::Stop() {
   if (schedules_ != nullptr) schedules_->Stop();
 }
 
+void ShardUpkeep::LookNow() {
+  asked_.store(true);
+  wake_.Notify();
+}
+
 bool ShardUpkeep::AskToStop() {
   stopping_.store(true);
   wake_.Notify();
@@ -194,9 +202,9 @@ void ShardUpkeep::Run() {
       }
       const bool divides = ReadLives(*hands);
       const bool turn = woken || BootClock::now() >= turn_at;
-      if (BootClock::now() >= round_at) {
-        Round(*hands);
-        round_at = BootClock::now() + parts_.round;
+      if (asked_.exchange(false) || BootClock::now() >= round_at) {
+        const bool change = Round(*hands);
+        round_at = BootClock::now() + (change ? std::min(parts_.round, kWhileTablesChange) : parts_.round);
       } else if (const auto tables = Tables(); tables && turn) {
         RunFanOuts(*hands, *tables);
         Prune(*hands, NamesOf(*tables));
@@ -214,28 +222,43 @@ void ShardUpkeep::Run() {
   if (open) hands->breakers.Tell({open->worker, {}});
 }
 
-void ShardUpkeep::Round(Hands& hands) {
-  if (!ReadTables(*hands.schema)) return;
+// True: the tables are being changed.
+bool ShardUpkeep::Round(Hands& hands) {
+  const BootTime begun = BootClock::now();
+  const bool seldom = begun - did_seldom_ >= kSeldom;
+  if (!ReadTables(*hands.schema, seldom)) return false;
   const std::optional<std::vector<TableInfo>> tables = Tables();
-  if (!tables) return;  // the configuration names none of those that are there
-  if (hands.slices.Follow(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
+  if (!tables) return false;  // the configuration names none of those that are there
+  const bool change = hands.slices.Follow(*hands.schema, *tables, Wanted().slices);
+  if (change) ReadTables(*hands.schema, true);
   RunFanOuts(hands, *tables);
   const std::vector<TableName> names = NamesOf(*tables);
-  hands.breakers.TidyUp();
+  if (seldom) {
+    hands.breakers.TidyUp();
+    did_seldom_ = begun;
+  }
   Prune(hands, names);
-  if (stopping_.load()) return;
+  if (stopping_.load()) return change;
   const BootTime now = BootClock::now();
   ReadStanding(hands, names, now);
   const auto ownership = parts_.ownership();
-  if (stopping_.load() || ownership == nullptr || now - looked_ < kLookForLeftovers) return;
+  if (stopping_.load() || ownership == nullptr || now - looked_ < kSeldom) return change;
   looked_ = now;
   hands.leftovers.Look(names, *ownership);
   MutexLock lock(mutex_);
   unrunnable_ = hands.leftovers.unrunnable();
+  return change;
 }
 
 void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables) {
-  const BootTime end = BootClock::now() + kFanOutTurn;
+  const BootTime begun = BootClock::now();
+  const auto config = parts_.config();
+  const bool likely = hands.fan_outs.under_way() > 0 ||
+                      std::any_of(config->schedules.begin(), config->schedules.end(),
+                                  [](const auto& one) { return !one.second.from_query.empty(); });
+  if (!likely && begun - ran_fan_outs_ < kSeldom) return;
+  ran_fan_outs_ = begun;
+  const BootTime end = begun + kFanOutTurn;
   const bool more = hands.fan_outs.Go(
       tables, [&] { return stopping_.load() || BootClock::now() >= end || !parts_.leading(); });
   if (more) wake_.Notify();
@@ -305,7 +328,7 @@ void ShardUpkeep::KeepReadable(std::optional<bool> readable) {
   readable_ = readable;
 }
 
-bool ShardUpkeep::ReadTables(SchemaStore& schema) {
+bool ShardUpkeep::ReadTables(SchemaStore& schema, bool beyond) {
   auto tables = schema.Tables();
   KeepReadable(static_cast<bool>(tables));
   if (!tables) {
@@ -318,7 +341,7 @@ bool ShardUpkeep::ReadTables(SchemaStore& schema) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
     });
   }
-  const std::string unread = ReadBeyond(schema, *tables);
+  const std::string unread = ReadBeyond(schema, *tables, beyond);
   Note(tables->size() < wanted.size() ? "the configuration names tables that its schema does not have"
                                       : unread);
   if (tables->empty() && !wanted.empty()) return true;  // a slip of the hand: what is assigned stays so
@@ -328,8 +351,9 @@ bool ShardUpkeep::ReadTables(SchemaStore& schema) {
 }
 
 // What was known of a table that can't be read now is kept, and the others are read without it. Empty: all
-// were read.
-std::string ShardUpkeep::ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables) {
+// were read. `now`: also if nothing speaks for rows beyond.
+std::string ShardUpkeep::ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables, bool now) {
+  if (!now && Tables() == tables && Trouble().empty()) return "";  // as they were, with nothing beyond
   Status read = schema.ReadBeyond(tables);
   if (read) return "";
   const std::vector<TableInfo> known = Tables().value_or(std::vector<TableInfo>());

@@ -53,6 +53,8 @@ class ShardUpkeep {
   // Asks it to stop, and does not wait. True: it has stopped, and Stop has nothing to wait for. A server that
   // does not answer may hold it in a statement for long.
   bool AskToStop();
+  // Begins a round at once: what it goes by has changed.
+  void LookNow();
   const std::shared_ptr<Store>& store() const { return parts_.store; }
   // The task tables as they were read last; nullopt: never since this process leads.
   std::optional<std::vector<TableInfo>> Tables() const;
@@ -75,13 +77,13 @@ class ShardUpkeep {
   struct Hands;  // what it has open in the shard while it works there
 
   void Run();
-  void Round(Hands& hands);
+  bool Round(Hands& hands);
   ShardConfig Wanted() const;
   void Try();
   void KeepPruneTroubles(std::vector<std::string> troubles);
   void KeepReadable(std::optional<bool> readable);
-  bool ReadTables(SchemaStore& schema);
-  std::string ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables);
+  bool ReadTables(SchemaStore& schema, bool beyond);
+  std::string ReadBeyond(SchemaStore& schema, std::vector<TableInfo>& tables, bool now);
   void Note(const std::string& trouble);
   void Forget();
   void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);
@@ -93,6 +95,7 @@ class ShardUpkeep {
   const std::unique_ptr<SchedulesThread> schedules_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{true};
+  std::atomic<bool> asked_{false};  // for a round
   Signal wake_;
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
@@ -103,7 +106,9 @@ class ShardUpkeep {
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   SeenLives lives_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
-  BootTime looked_{};              // for leftovers
+  BootTime looked_{};      // for leftovers
+  BootTime did_seldom_{};  // what hardly ever has something to do
+  BootTime ran_fan_outs_{};
   BootTime read_next_{};           // how the tasks stand
   std::optional<BootTime> tried_;  // as a candidate
   Thread thread_;

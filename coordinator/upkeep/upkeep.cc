@@ -19,6 +19,7 @@ void Upkeep::Update() {
   Retire(shards);
   (void)Reap();
   Hire(shards);
+  FollowConfig();
   if (const Status followed = batches_.Follow(shards); !followed && !no_batches_) {
     LogError("the ends of batches can't be decided yet; it is tried again until they can",
              {{"error", followed.error().message}});
@@ -63,6 +64,13 @@ void Upkeep::Hire(const StoresByShard& shards) {
                {{"shard", name}, {"error", started.error().message}});
     }
   }
+}
+
+void Upkeep::FollowConfig() {
+  auto config = parts_.config();
+  if (config == followed_) return;
+  followed_ = std::move(config);
+  for (const auto& [name, upkeep] : shards_) upkeep->LookNow();
 }
 
 void Upkeep::Warn(bool no_shard) {

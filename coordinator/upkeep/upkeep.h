@@ -42,8 +42,9 @@ class Upkeep {
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
     std::function<void()> changed;  // Findings() says something new; called by Update
-    // How often each shard is looked at: new tables are planned within it.
-    Micros round = std::chrono::seconds(1);
+    // How often each shard is looked at: new tables are planned within it. A new configuration is followed at
+    // once.
+    Micros round = std::chrono::seconds(2);
     std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
@@ -74,6 +75,7 @@ class Upkeep {
   void Retire(const StoresByShard& staying);
   bool Reap();
   void Hire(const StoresByShard& shards);
+  void FollowConfig();
   TableFindings Gather() const;
   std::optional<std::vector<std::string>> Unread(const UnopenedShards& unopened) const;
   void Warn(bool no_shard);
@@ -84,6 +86,7 @@ class Upkeep {
   ScheduleBoard board_;
   Batches batches_{parts_.leading};
   std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
+  std::shared_ptr<const Config> followed_;
   std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
   std::set<std::string> no_thread_;                    // shards for which there was none, the last time
   bool no_batches_ = false;                            // no thread for batches, and that was told

@@ -103,6 +103,18 @@ TEST_F(ShardUpkeepTest, GivesTheTablesAsManySlicesAsTheConfigurationWants) {
   EXPECT_TRUE(Eventually([&] { return Slices() == 16; }));
 }
 
+// A producer that knows more slices than there are.
+TEST_F(ShardUpkeepTest, FindsRowsBeyondTheSlicesWhereNothingElseHasChanged) {
+  Start();
+  ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
+  WaitForTurns(3);
+  NewTask task;
+  task.handler = "job";
+  task.slice = 9;
+  ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::span(&task, 1)));
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks WHERE slice<8") == 1; }));
+}
+
 TEST_F(ShardUpkeepTest, KeepsToTheTablesThatTheConfigurationNames) {
   ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 3, .slices = 8}));
   Configure({.tables = {"tasks_001"}});
@@ -166,6 +178,9 @@ TEST_F(ShardUpkeepTest, ReadsWhoLivesWhereverLimitsAreDivided) {
 // Where nobody leads a cluster a round is half a minute.
 TEST_F(ShardUpkeepTest, AFanOutDoesNotWaitForTheNextRound) {
   std::atomic<bool> round_ends{false};
+  Config config;
+  config.schedules["bill"].from_query = "SELECT 7 AS id";
+  config_.Set(std::make_shared<const Config>(std::move(config)));
   ShardUpkeep rare({"main", store_, [] { return true; }, [this] { return config_.Get(); },
                     [&] {
                       round_ends = true;

@@ -177,6 +177,27 @@ TEST_F(UpkeepTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
   EXPECT_TRUE(upkeep.Stop());
 }
 
+TEST_F(UpkeepTest, ANewConfigurationDoesNotWaitForTheNextRound) {
+  control_.shards.Set({{"main", Shard(4)}});
+  Upkeep rare({.shards = [this] { return control_.Shards(); },
+               .config = [this] { return control_.CurrentConfig(); },
+               .leading = [] { return true; },
+               .ownership = [] { return nullptr; },
+               .changed = [] {},
+               .round = std::chrono::hours(1)});
+  const auto slices = [&]() -> std::uint32_t {
+    rare.Update();
+    const auto catalog = rare.Findings().catalog;
+    return catalog == nullptr || catalog->tables.empty() ? 0 : catalog->tables.front().info.slices;
+  };
+  ASSERT_TRUE(Eventually([&] { return slices() == 4; }));
+  Config config;
+  config.shards["main"].slices = 6;
+  control_.config.Set(std::make_shared<const Config>(std::move(config)));
+  EXPECT_TRUE(Eventually([&] { return slices() == 6; }));
+  EXPECT_TRUE(rare.Stop());
+}
+
 TEST_F(UpkeepTest, WhoDoesNotLeadMissesNoShard) {
   leading_ = false;
   upkeep_.Update();
