@@ -58,7 +58,7 @@ def run(s):
     for name in WORKERS:
         cluster.start(name, *options.get(name, ()))
     cluster.wait_balanced(WORKERS)
-    seconds, window = s.size(14, 40), s.size(6, 10)
+    seconds, window = s.size(11, 40), s.size(5, 10)
 
     def offer(many, slice_=None):
         more = {} if slice_ is None else {"columns": ", slice", "values": f", {slice_}"}
