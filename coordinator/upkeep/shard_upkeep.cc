@@ -43,10 +43,7 @@ class SliceCounts {
     bool changed = false;
     for (const TableInfo& table : tables) {
       if (wanted > 0 && wanted != table.slices) changed = Resize(schema, table, wanted) || changed;
-      if (!table.beyond.empty()) {
-        Renumber(schema, table);
-        changed = true;
-      }
+      if (!table.beyond.empty()) changed = Renumber(schema, table) || changed;
     }
     return changed;
   }
@@ -66,7 +63,8 @@ class SliceCounts {
     return static_cast<bool>(resized);
   }
 
-  void Renumber(SchemaStore& schema, const TableInfo& table) {
+  // Whether it could: rows that run wait for their end.
+  bool Renumber(SchemaStore& schema, const TableInfo& table) {
     std::size_t rows = 0;
     for (int step = 0; step < kStepsInARound; ++step) {
       const auto moved = schema.RenumberStep(table.table, kRowsInAStep);
@@ -74,9 +72,10 @@ class SliceCounts {
       rows += *moved;
       if (*moved < kRowsInAStep) break;
     }
-    if (rows == 0) return;
+    if (rows == 0) return false;
     LogInfo("rows beyond a table's slices were given a slice of their own",
             {{"shard", shard_}, {"table", table.table}, {"rows", rows}});
+    return true;
   }
 
   const std::string shard_;
@@ -194,6 +193,7 @@ void ShardUpkeep::Run() {
       hands.reset();
       Forget();
       Try();
+      wait = std::min(wait, kBetweenTurns);  // nobody says that it leads now
     } else {
       tried_.reset();
       if (!hands) {
@@ -392,7 +392,7 @@ void ShardUpkeep::Note(const std::string& trouble) {
 
 // Another leader may change the tables now: what was read of them must not be planned with later.
 void ShardUpkeep::Forget() {
-  read_next_ = {};
+  read_next_ = did_seldom_ = ran_fan_outs_ = {};
   if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
   MutexLock lock(mutex_);
   tables_.reset();

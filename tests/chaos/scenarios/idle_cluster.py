@@ -50,7 +50,7 @@ def run(s):
     asked = {w: [counted(s, w, f"FROM {table} ") for table in TABLES] for w in WORKERS}
     polls = logged * POLLS_PER_SECOND + 2
     leader = s.cluster_status()["leader"]
-    # The tables' ends, for rows beyond their slices: the leader looks there every five seconds, each every ten.
+    # The tables' ends, for rows beyond their slices: the leader looks there every six seconds, each every ten.
     most = {w: polls + logged / 10 + 1 + (logged / 5 + 1 if w == leader else 0) for w in WORKERS}
     s.check(f"each worker asks each of its tables once a poll ({polls:.0f} times, and for its end every 10 s; the leader "
             f"{most[leader]:.0f}), "
@@ -59,10 +59,10 @@ def run(s):
     # Whoever may lead tries every ten seconds whether it could, by a connection of its own: some ten statements.
     most = 12 + 10 * (logged // 10 + 1) / logged
     total = {w: counted(s, w, "") / logged for w in WORKERS}
-    # What the leader alone asks of the catalog: two questions every two seconds, two every five.
+    # What the leader alone asks of the catalog: two questions every two seconds, two every six.
     catalog = {text: counted(s, leader, text) for text in (
         "FROM millrace_schema ORDER", "FROM millrace_batches", "FROM millrace_fan_outs", "SELECT what,actor,since FROM")}
-    s.check("the leader asks for tables and batches every two seconds, and for fan-outs and pauses every five",
+    s.check("the leader asks for tables and batches every two seconds, and for fan-outs and pauses every six",
             ", ".join(f"{text} {times} times in {logged:.1f} s" for text, times in catalog.items()),
             all(0 < times <= logged / (2 if at < 2 else 5) + 2 for at, times in enumerate(catalog.values())))
     s.check(f"and little else: under 12 statements a second each, and those of a try to lead, {most:.1f} in all",
