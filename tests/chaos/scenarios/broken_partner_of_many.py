@@ -81,7 +81,7 @@ def run(s):
     for name in WORKERS:
         cluster.start(name, handlers=handlers(broken.partner))
     cluster.wait_balanced(WORKERS)
-    broken.run(told=lambda: cluster.status()["breakers"])
+    broken.run(told=lambda: opened(cluster), told_by=WORKERS)
     s.check("status does not say so any more", cluster.status()["breakers"], not cluster.status()["breakers"])
     by_hand(s, cluster, broken.partner)
     if s.full:

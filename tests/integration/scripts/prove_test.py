@@ -59,7 +59,7 @@ class ARun(unittest.TestCase):
                                 "echo $! >child\nsleep 60\n")
         (self.root / "tests/support/chaos").mkdir(parents=True)
         shutil.copy(SOURCE / "tests/support/chaos/report.py", self.root / "tests/support/chaos")
-        (self.root / ".gitignore").write_text("/build*/\n/child\n/stopped\n")
+        (self.root / ".gitignore").write_text("/build*/\n/child\n/stopped\n/full\n")
         subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
         self.commit()
         (self.root / "build/test").mkdir(parents=True)
@@ -100,6 +100,12 @@ class ARun(unittest.TestCase):
         told = done.communicate(timeout=60)[0]
         self.assertEqual(done.returncode, 130, told)
         self.assertTrue((self.root / "stopped").exists())
+
+    def test_asks_tests_that_have_a_full_form_for_it(self):
+        self.write("bin/ctest", "#!/bin/sh\necho \"$MILLRACE_FULL\" >full\n")
+        self.commit()
+        self.start("--only", "workers").communicate(timeout=60)
+        self.assertEqual((self.root / "full").read_text(), "1\n")
 
     def test_of_a_clone_is_refused_where_the_clone_would_lack_something(self):
         self.write("bin/ctest", "#!/bin/sh\n")

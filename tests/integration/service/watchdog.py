@@ -157,7 +157,8 @@ def embedded(folder, manager):
     database, store = f"{folder}/tasks.db", f"sqlite:{folder}/tasks.db"
     wait_until("the worker is ready", lambda: manager.ready == 1, 30)
     wait_until("it says how it is", lambda: any("tasks a second" in status for status in manager.statuses), 30)
-    check("it says that it is ready, and how it is", manager.statuses[-1], True)
+    check("it says once that it is ready, and how it is", f"{manager.ready} times, {manager.statuses[-1]}",
+          manager.ready == 1 and "tasks a second" in manager.statuses[-1])
 
     millrace("submit", "--store", store, "--handler", "sleep", "--force", "--params", f'{{"ms": {int(SEVERAL * 1000)}}}')
     until, submitted = time.monotonic() + SEVERAL, 0

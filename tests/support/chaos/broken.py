@@ -38,8 +38,8 @@ class BrokenPartner:
         time.sleep(seconds)
         return (self._s.done_of("other") - before) / (time.monotonic() - began)
 
-    def run(self, told):
-        """`told()`: whether status says that the breaker is open; None where nobody can be asked."""
+    def run(self, told, told_by=()):
+        """`told()`: what status says of the breaker, opened by one of `told_by`; None where nobody can be asked."""
         s, partner = self._s, self.partner
         measured = s.size(4, 10)
         rate = CONCURRENCY * self._workers / 0.010  # the most that the other type can do
@@ -56,7 +56,9 @@ class BrokenPartner:
         s.check("calls stop once a share of them has failed", f"{at_first} calls in {opened - began:.1f} s, at most {most:.0f}",
                 at_first <= most)
         if told:
-            s.check("status says that it is open", told(), bool(told()))
+            said = told()
+            s.check("status says that it is open, by whom and why", said,
+                    said.get("state") == "open" and said.get("by") in told_by and said.get("why"))
         beside = self._others_per_second(self.outage - (opened - began))
         over = time.monotonic()
         probes = partner.calls_in(opened, over)
