@@ -32,7 +32,7 @@ def run(s):
         pairs = list(itertools.combinations(FOLDERS, 2))
     for names in [*((name,) for name in FOLDERS), *pairs, ("",), ("..",)]:
         delete(s, cluster, names, bound)
-    told = {name: _count_lines(cluster.worker(name).log, "the assignment of this worker is gone") for name in workers}
+    told = {name: cluster.worker(name).output().count("the assignment of this worker is gone") for name in workers}
     s.check("each worker says in its log that its assignment is gone", told, min(told.values()) > 0)
     for name in ("assign", "config", ""):
         delete(s, cluster, (name,), bound, _delete_one_by_one)
@@ -93,11 +93,6 @@ def _delete_one_by_one(tree, path):
 
 def _below(tree, path):
     return [path, *(each for name in tree.get_children(path) for each in _below(tree, f"{path}/{name}"))]
-
-
-def _count_lines(log, text):
-    with open(log, encoding="utf-8", errors="replace") as lines:
-        return sum(text in line for line in lines)
 
 
 def _notes(cluster):
