@@ -172,12 +172,12 @@ Result<Batch> Settler::Free(const Batch& batch) {
 Status Settler::DropLockedKeys(Batch& batch) {
   std::vector<sql::LedgerKey> keys;
   for (const Settlement* one : batch) {
-    if (sql::ChangesKey(*one)) keys.emplace_back(one->handler, one->biz_key);
+    if (sql::FateOf(*one)) keys.emplace_back(one->handler, one->biz_key);
   }
   const auto locked = sql::LockedKeys(session_, keys);
   if (!locked && locked.error().code != ErrorCode::Conflict) return Fail(locked.error());
   std::erase_if(batch, [&](const Settlement* one) {
-    return sql::ChangesKey(*one) && (!locked || locked->contains({one->handler, one->biz_key}));
+    return sql::FateOf(*one) && (!locked || locked->contains({one->handler, one->biz_key}));
   });
   return {};
 }

@@ -169,8 +169,7 @@ Status Action::Cancel() {
   }
   if (!still.empty()) {
     BOOST_OUTCOME_TRYV(EndIn("", still));
-    BOOST_OUTCOME_TRYV(SetFate(db_, KeysOf(still), KeyFate::KeepStarted));
-    BOOST_OUTCOME_TRYV(SetFate(db_, KeysOf(still), KeyFate::FreeUnstarted));
+    BOOST_OUTCOME_TRYV(SetFate(db_, KeysOf(still), KeyFate::Cancel));
   }
   BOOST_OUTCOME_TRY(failed, Lock("_failed"));
   if (failed.empty()) return {};

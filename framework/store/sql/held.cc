@@ -111,8 +111,7 @@ Result<std::size_t> HeldWalk::End(const HoldRule& rule, const Group& group,
                                {"held longer than " + FormatDuration(held_for)}));
   BOOST_OUTCOME_TRYV(db_.Write("$remove(" + table + ")" + in));
   // As cancelling does: a key of a task that was never started is free again.
-  BOOST_OUTCOME_TRYV(SetFate(db_, keys, KeyFate::KeepStarted));
-  BOOST_OUTCOME_TRYV(SetFate(db_, std::move(keys), KeyFate::FreeUnstarted));
+  BOOST_OUTCOME_TRYV(SetFate(db_, std::move(keys), KeyFate::Cancel));
   BOOST_OUTCOME_TRYV(sums.Write(db_, ""));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return ending.size();

@@ -155,76 +155,65 @@ Status RemoveVoid(Connection& db, LedgerEntries& entries) {
   return {};
 }
 
+std::optional<KeyFate> FateOf(const Settlement& settlement) {
+  using To = Settlement::To;
+  if (settlement.biz_key.empty()) return std::nullopt;
+  switch (settlement.to) {
+    case To::Succeeded:
+      return KeyFate::Keep;
+    case To::Cancelled:
+      return settlement.started ? KeyFate::Keep : KeyFate::Cancel;
+    case To::Failed:
+      return KeyFate::Fail;
+    case To::Waiting:
+      break;
+  }
+  return settlement.started ? std::optional(KeyFate::Start) : std::nullopt;
+}
+
 Status SetFate(Connection& db, KeyEntries entries, KeyFate fate) {
   if (entries.empty()) return {};
   std::sort(entries.begin(), entries.end());
   std::vector<Value> values;
   for (const KeyEntry& entry : entries) values.insert(values.end(), {entry.handler, entry.key});
   for (const KeyEntry& entry : entries) values.insert(values.end(), {entry.task.table, entry.task.id});
-  constexpr const char* kUpdate = "UPDATE tasks_keys$primary SET ";
-  static const std::string kEnded =
-      "ended_at=$now, keep_until=$after(" + std::to_string(kKeyRetention.count()) + ")";
+  const auto write = [&](const std::string& text, const char* condition) -> Status {
+    BOOST_OUTCOME_TRYV(db.Write(text + " WHERE " + These(entries.size()) + " AND (task_table,task_id)" +
+                                    InTuples("(?,?)", entries.size()) + condition,
+                                Connection::Values(values)));
+    return {};
+  };
+  static const std::string kUpdate = "UPDATE tasks_keys$primary SET ";
+  static const std::string kKeep =
+      kUpdate + "ended_at=$now, keep_until=$after(" + std::to_string(kKeyRetention.count()) + ")";
   constexpr const char* kHasStarted = "keep_until='9999-12-31 00:00:00.000000'";
   constexpr const char* kNeverStarted = " AND keep_until IS NULL AND ended_at IS NULL";
-  std::string text;
-  std::string condition;
   switch (fate) {
     case KeyFate::Keep:
-      text = std::string(kUpdate) + kEnded;
-      break;
-    case KeyFate::KeepStarted:
-      text = std::string(kUpdate) + kEnded;
-      condition = " AND keep_until IS NOT NULL";
-      break;
-    case KeyFate::FreeUnstarted:
-      text = "$remove(tasks_keys)";
-      condition = kNeverStarted;
-      break;
+      return write(kKeep, "");
+    case KeyFate::Cancel: {
+      BOOST_OUTCOME_TRYV(write(kKeep, " AND keep_until IS NOT NULL"));
+      return write("$remove(tasks_keys)", kNeverStarted);
+    }
     case KeyFate::Fail:
-      text = std::string(kUpdate) + "ended_at=$now, keep_until=NULL";
-      break;
+      return write(kUpdate + "ended_at=$now, keep_until=NULL", "");
     case KeyFate::Start:
-      text = std::string(kUpdate) + kHasStarted;
-      condition = kNeverStarted;
-      break;
+      return write(kUpdate + kHasStarted, kNeverStarted);
     case KeyFate::Reopen:
-      text = std::string(kUpdate) + "ended_at=NULL, " + kHasStarted;
-      break;
+      return write(kUpdate + "ended_at=NULL, " + kHasStarted, "");
   }
-  BOOST_OUTCOME_TRYV(db.Write(text + " WHERE " + These(entries.size()) + " AND (task_table,task_id)" +
-                                  InTuples("(?,?)", entries.size()) + condition,
-                              Connection::Values(values)));
   return {};
 }
 
-bool ChangesKey(const Settlement& settlement) {
-  return !settlement.biz_key.empty() && (settlement.to != Settlement::To::Waiting || settlement.started);
-}
-
-// A task that was cancelled and not started in this attempt may have been in an earlier one: its entry says
-// so.
 Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch) {
-  using To = Settlement::To;
-  KeyEntries kept;
-  KeyEntries maybe_free;
-  KeyEntries failed;
-  KeyEntries started;
+  std::map<KeyFate, KeyEntries> entries;
   for (const Settlement* one : batch) {
-    if (!ChangesKey(*one)) continue;
-    const KeyEntry entry{one->handler, one->biz_key, one->key};
-    if (one->to == To::Failed) {
-      failed.push_back(entry);
-    } else if (one->to == To::Waiting) {
-      started.push_back(entry);
-    } else {
-      (one->to == To::Cancelled && !one->started ? maybe_free : kept).push_back(entry);
-    }
+    if (const auto fate = FateOf(*one)) entries[*fate].push_back({one->handler, one->biz_key, one->key});
   }
-  BOOST_OUTCOME_TRYV(SetFate(db, std::move(kept), KeyFate::Keep));
-  BOOST_OUTCOME_TRYV(SetFate(db, maybe_free, KeyFate::KeepStarted));
-  BOOST_OUTCOME_TRYV(SetFate(db, std::move(maybe_free), KeyFate::FreeUnstarted));
-  BOOST_OUTCOME_TRYV(SetFate(db, std::move(failed), KeyFate::Fail));
-  return SetFate(db, std::move(started), KeyFate::Start);
+  for (auto& [fate, keys] : entries) {
+    BOOST_OUTCOME_TRYV(SetFate(db, std::move(keys), fate));
+  }
+  return {};
 }
 
 }  // namespace millrace::engine::sql

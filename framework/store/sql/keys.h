@@ -63,18 +63,17 @@ struct KeyEntry {
 using KeyEntries = std::vector<KeyEntry>;
 
 enum class KeyFate {
-  Keep,           // the task ended for good: its retention begins
-  KeepStarted,    // it was cancelled without having been started in its last attempt: if an earlier one was
-  FreeUnstarted,  // the same, if none was: the key may be used again
-  Fail,           // it is in the failed pool: kept without a limit
-  Start,          // it waits, and has been started
-  Reopen,         // the same, of one that came from the failed pool
+  Keep,    // the task ended for good: its retention begins
+  Cancel,  // it did, and was not started in its last attempt: kept if an earlier one was, else free again
+  Fail,    // it is in the failed pool: kept without a limit
+  Start,   // it waits, and has been started
+  Reopen,  // the same, of one that came from the failed pool
 };
-// One statement, or none where there are no entries; within a transaction.
+// What becomes of the entry of an attempt's key; nullopt where it has none, or the entry stays as it is.
+std::optional<KeyFate> FateOf(const Settlement& settlement);
+// One statement, two for Cancel, or none where there are no entries; within a transaction.
 Status SetFate(Connection& db, KeyEntries entries, KeyFate fate);
-// Whether EndKeys writes to the entry of its key.
-bool ChangesKey(const Settlement& settlement);
-// What becomes of the entries of attempts that end so: one statement at most for each fate.
+// Writes what becomes of the keys of attempts that end so: SetFate once for each fate.
 Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch);
 
 }  // namespace millrace::engine::sql

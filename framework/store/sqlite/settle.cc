@@ -106,19 +106,18 @@ class Settler {
   // What sql::EndKeys does with one text for a whole batch (see sql/keys.h), which SQLite would have to
   // prepare anew each time: these stay prepared, and cost a batch of 999 keys a third of it.
   Status SetKey(const Settlement& settlement) {
-    using To = Settlement::To;
+    const auto fate = sql::FateOf(settlement);
+    if (!fate) return {};
     const auto& [handler, key, table, id] =
         std::tie(settlement.handler, settlement.biz_key, settlement.key.table, settlement.key.id);
-    if (key.empty()) return {};
-    if (settlement.to == To::Waiting) {
-      if (!settlement.started) return {};
+    if (*fate == sql::KeyFate::Start) {
       BOOST_OUTCOME_TRYV(db_.Run(kStartKey, handler, key, table, id));
       return {};
     }
-    if (settlement.to == To::Cancelled && !settlement.started) {
+    if (*fate == sql::KeyFate::Cancel) {
       BOOST_OUTCOME_TRYV(db_.Run(kFreeKey, handler, key, table, id));
     }
-    const bool kept_for_ever = settlement.to == To::Failed;
+    const bool kept_for_ever = *fate == sql::KeyFate::Fail;
     BOOST_OUTCOME_TRYV(db_.Run(kEndKey, now_text_,
                                kept_for_ever ? sql::Value(nullptr) : sql::Value(keep_until_), handler, key,
                                table, id));
