@@ -1,15 +1,32 @@
 #include "framework/policy/coverage.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "framework/policy/load_balance.h"
 
 namespace millrace::engine {
+namespace {
+
+// nullopt: all.
+std::optional<std::vector<std::uint32_t>> Numbers(std::string_view owned) {
+  auto numbers = ParseLoadBalance(owned);
+  return numbers ? std::optional(std::move(*numbers)) : std::nullopt;
+}
+
+}  // namespace
+
+bool Covers(std::string_view owned, std::uint32_t number) {
+  const auto numbers = Numbers(owned);
+  return !numbers || std::binary_search(numbers->begin(), numbers->end(), number);
+}
 
 std::vector<std::uint32_t> Uncovered(std::span<const std::string> owned, std::uint32_t slices) {
   std::vector<bool> covered(slices, false);
   for (const std::string& text : owned) {
-    if (text.empty()) return {};
-    const auto numbers = ParseLoadBalance(text);
-    if (!numbers) continue;
+    const auto numbers = Numbers(text);
+    if (!numbers) return {};
     for (std::uint32_t number : *numbers) {
       if (number < slices) covered[number] = true;
     }

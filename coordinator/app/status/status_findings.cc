@@ -162,8 +162,7 @@ void FindPermits(const StatusFacts& facts, Findings& findings) {
   if (!trouble.empty()) findings.push_back({"what needs a permit is held up: " + trouble, ""});
 }
 
-// Without a plan: load-balance numbers that no living worker serves. One whose numbers can't be read may
-// serve any.
+// Without a plan: load-balance numbers that no living worker serves.
 void FindUncovered(const StatusFacts& facts, Findings& findings) {
   if (facts.cluster && facts.cluster->unreached.empty()) return;
   if (!AnyLives(facts)) return;
@@ -171,7 +170,7 @@ void FindUncovered(const StatusFacts& facts, Findings& findings) {
     std::vector<std::string> served;
     for (const WorkerFacts& worker : facts.workers) {
       if (!MayLive(worker) || !worker.shards.contains(name)) continue;
-      served.push_back(ParseLoadBalance(worker.load_balance) ? worker.load_balance : "");
+      served.push_back(worker.load_balance);
     }
     std::uint32_t slices = 0;
     for (const TableInfo& table : shard.tables) slices = std::max(slices, table.slices);

@@ -6,6 +6,7 @@
 #include "framework/base/time_text.h"
 #include "framework/config/policy_text.h"
 #include "framework/mill/hours_policy.h"
+#include "framework/policy/coverage.h"
 #include "framework/policy/pauses.h"
 #include "framework/task/expiry.h"
 
@@ -195,18 +196,12 @@ void ExplainPlan(const WhyFacts& facts, Reasons& out) {
 }
 
 // Without a cluster workers may have been given load-balance numbers.
-bool Covers(const WhyWorker& worker, std::uint32_t slice) {
-  const auto numbers = ReadLoadBalance(worker.slices);
-  if (!numbers || numbers->empty()) return true;
-  return std::find(numbers->begin(), numbers->end(), slice) != numbers->end();
-}
-
 void ExplainWorkers(const WhyFacts& facts, Reasons& out) {
   const std::uint32_t slice = facts.record.task.slice;
   if (facts.workers.empty()) {
     out.push_back({"no_worker", std::string("No worker is running on this store: ") + kStartOne});
   } else if (std::none_of(facts.workers.begin(), facts.workers.end(),
-                          [&](const WhyWorker& worker) { return Covers(worker, slice); })) {
+                          [&](const WhyWorker& worker) { return Covers(worker.slices, slice); })) {
     out.push_back({"slice_unowned", "No worker on this store has its load-balance number " +
                                         std::to_string(slice) + ": see --load-balance of the workers."});
   }

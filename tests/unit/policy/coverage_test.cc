@@ -21,7 +21,16 @@ TEST(CoverageTest, OneThatOwnsEverythingCoversAll) { EXPECT_THAT(Of({"0-2", ""},
 
 TEST(CoverageTest, NumbersBeyondTheTableAreNobodysConcern) { EXPECT_THAT(Of({"0-99"}, 8), IsEmpty()); }
 
-TEST(CoverageTest, ATextThatCannotBeReadCoversNothing) { EXPECT_THAT(Of({"all"}, 2), ElementsAre(0, 1)); }
+TEST(CoverageTest, WhoeverWroteATextThatCannotBeReadMayServeAny) {
+  EXPECT_THAT(Of({"0", "all"}, 8), IsEmpty());
+}
+
+TEST(CoverageTest, OneWorkerServesWhatItsTextNames) {
+  EXPECT_TRUE(Covers("0-2,5", 5));
+  EXPECT_FALSE(Covers("0-2,5", 4));
+  EXPECT_TRUE(Covers("", 4));
+  EXPECT_TRUE(Covers("all", 4));
+}
 
 }  // namespace
 }  // namespace millrace::engine
