@@ -13,17 +13,17 @@ namespace millrace::engine {
 template <class Json>
 static void to_json(Json& out, const LimitShare& share) {
   out = Json::object();
-  if (share.rate > 0) out["rate"] = share.rate;
-  if (share.saved > 0) out["saved"] = share.saved;
-  if (share.concurrency > 0) out["concurrency"] = share.concurrency;
-  if (share.permits > 0) out["permits"] = share.permits;
+  if (share.rate > 0) out[share_key::kRate] = share.rate;
+  if (share.saved > 0) out[share_key::kSaved] = share.saved;
+  if (share.concurrency > 0) out[share_key::kConcurrency] = share.concurrency;
+  if (share.permits > 0) out[share_key::kPermits] = share.permits;
 }
 template <class Json>
 static void from_json(const Json& in, LimitShare& share) {
-  share.rate = std::max(in.value("rate", 0.0), 0.0);
-  share.saved = std::max(in.value("saved", 0.0), 0.0);
-  share.concurrency = in.value("concurrency", 0u);
-  share.permits = in.value("permits", 0u);
+  share.rate = std::max(in.value(share_key::kRate, 0.0), 0.0);
+  share.saved = std::max(in.value(share_key::kSaved, 0.0), 0.0);
+  share.concurrency = in.value(share_key::kConcurrency, 0u);
+  share.permits = in.value(share_key::kPermits, 0u);
 }
 
 namespace {

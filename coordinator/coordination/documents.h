@@ -193,4 +193,12 @@ inline constexpr char kClaimRate[] = "claims_per_second";
 inline constexpr char kSettleRate[] = "settles_per_second";
 }  // namespace status_key
 
+// A worker's share of a limit, in its assignment and, as it is in force, in its status.
+namespace share_key {
+inline constexpr char kRate[] = "rate";                // starts a second
+inline constexpr char kSaved[] = "saved";              // of a start, at less than one a second
+inline constexpr char kConcurrency[] = "concurrency";  // attempts at a time
+inline constexpr char kPermits[] = "permits";  // so many there are, of all workers together; instead of it
+}  // namespace share_key
+
 }  // namespace millrace::engine

@@ -18,9 +18,9 @@ nlohmann::ordered_json LimitJson(const LimitView& limit) {
                               {status_key::kWantsRate, limit.use.wants_rate},
                               {status_key::kWantsConcurrency, limit.use.wants_concurrency}};
   nlohmann::ordered_json& share = json[status_key::kShare] = nlohmann::ordered_json::object();
-  if (limit.limit.rate > 0) share["rate"] = limit.share.rate;
-  if (limit.limit.concurrency > 0) share["concurrency"] = limit.share.concurrency;
-  if (limit.share.permits > 0) share["permits"] = limit.share.permits;
+  if (limit.limit.rate > 0) share[share_key::kRate] = limit.share.rate;
+  if (limit.limit.concurrency > 0) share[share_key::kConcurrency] = limit.share.concurrency;
+  if (limit.share.permits > 0) share[share_key::kPermits] = limit.share.permits;
   return json;
 }
 

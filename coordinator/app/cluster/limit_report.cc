@@ -22,9 +22,9 @@ std::string ShareText(const ordered_json& status, const std::string& type, doubl
   const ordered_json& share = ShareIn(status, type);
   const ordered_json& permits = PartOf(PartOf(status, status_key::kPermits), type);
   LimitConfig part;
-  part.rate = NumberPart(share, "rate");
-  const bool by_permit = permits.is_object() || NumberPart(share, "permits") > 0;
-  if (!by_permit) part.concurrency = static_cast<std::uint32_t>(NumberPart(share, "concurrency"));
+  part.rate = NumberPart(share, share_key::kRate);
+  const bool by_permit = permits.is_object() || NumberPart(share, share_key::kPermits) > 0;
+  if (!by_permit) part.concurrency = static_cast<std::uint32_t>(NumberPart(share, share_key::kConcurrency));
   std::string text = LimitText(part, whole);
   if (by_permit) text += text.empty() ? "by permit" : ", by permit";
   if (const double held = NumberPart(permits, status_key::kPermitsHeld); held > 0)
@@ -39,7 +39,7 @@ std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot) {
   std::map<std::string, double> rates;  // by type, of all shares
   for (const auto& [id, status] : snapshot.statuses) {
     for (const auto& [type, told] : ObjectPart(status, status_key::kLimits).items())
-      rates[type] += NumberPart(ShareIn(status, type), "rate");
+      rates[type] += NumberPart(ShareIn(status, type), share_key::kRate);
   }
   for (const auto& [id, status] : snapshot.statuses) {
     const auto told =
