@@ -1,5 +1,6 @@
-// One process drains no-op tasks from a SQLite file, beside the same statements in a bare loop, in
-// alternating pairs. Exits 1 where the median of the ratios is below --least.
+// One process drains no-op tasks from a SQLite file, beside the same statements in a bare loop or, with
+// --beside, beside the process of another build, in alternating pairs. Exits 1 where the median of the ratios
+// is below --least.
 #include <stdlib.h>
 
 #include <CLI/CLI.hpp>
@@ -14,9 +15,7 @@
 namespace millrace::bench {
 namespace {
 
-constexpr const char* kBare = "bare loop";
 constexpr const char* kProgram = "millrace run";
-constexpr const char* kRatio = "millrace run / bare loop";
 constexpr std::size_t kBatch = 999;
 
 struct Options {
@@ -24,6 +23,7 @@ struct Options {
   std::size_t rounds = 5;
   double least = 0;
   std::string millrace = MILLRACE_BINARY;
+  std::string beside;  // another build's program
   std::string json;
 };
 
@@ -83,27 +83,36 @@ double CommitMilliseconds() {
 }
 
 int Run(const Options& options) {
-  Figures figures("sqlite", "One process drains a SQLite file, beside the bare statements", "tasks/s");
+  const bool bare = options.beside.empty();
+  Figures figures(bare ? "sqlite" : "sqlite_beside",
+                  std::string("One process drains a SQLite file, beside ") +
+                      (bare ? "the bare statements" : "that of another build"),
+                  "tasks/s");
   figures.Fact("library", std::string("SQLite ") + sqlite3_libversion() + ", WAL, synchronous=FULL");
   figures.Fact("one durable commit", Fixed(CommitMilliseconds(), 2) + " ms");
   figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)));
+  const std::string other = bare ? "bare loop" : "the other millrace run";
+  const std::string ratio = std::string(kProgram) + " / " + other;
+  const auto add_other = [&] {
+    figures.Add(other, bare ? Bare(options.rows) : Program(options.beside, options.rows));
+  };
   for (std::size_t round = 0; round < options.rounds; ++round) {
     // In turn first and last, so that a drift of the machine favours nobody.
     const bool first = round % 2 == 0;
-    if (first) figures.Add(kBare, Bare(options.rows));
+    if (first) add_other();
     figures.Add(kProgram, Program(options.millrace, options.rows));
-    if (!first) figures.Add(kBare, Bare(options.rows));
-    std::printf("bare loop %s tasks/s, millrace run %s tasks/s\n",
-                Count(figures.Values(kBare).back()).c_str(), Count(figures.Values(kProgram).back()).c_str());
+    if (!first) add_other();
+    std::printf("%s %s tasks/s, %s %s tasks/s\n", other.c_str(), Count(figures.Values(other).back()).c_str(),
+                kProgram, Count(figures.Values(kProgram).back()).c_str());
     std::fflush(stdout);
   }
-  figures.Compare(kRatio, kProgram, kBare);
+  figures.Compare(ratio, kProgram, other);
   std::printf("\n%s\n", figures.Table().c_str());
   figures.Write(options.json);
-  const std::string asked =
-      "on SQLite one process drains no-op tasks at " + Fixed(options.least, 2) +
-      " of the rate of the bare statements, at least, by the median of alternating drains";
-  return figures.Judge("sqlite drain", asked, kRatio, options.least) ? 0 : 1;
+  const std::string asked = "on SQLite one process drains no-op tasks at " + Fixed(options.least, 2) +
+                            " of the rate of the " + (bare ? "bare statements" : "other build's") +
+                            ", at least, by the median of alternating drains";
+  return figures.Judge("sqlite drain", asked, ratio, options.least) ? 0 : 1;
 }
 
 }  // namespace
@@ -114,8 +123,11 @@ int main(int count, char** arguments) {
   CLI::App app("One process drains a SQLite file, beside the bare statements");
   app.add_option("--rows", options.rows, "no-op tasks of a drain")->capture_default_str();
   app.add_option("--rounds", options.rounds, "pairs of drains")->capture_default_str();
-  app.add_option("--least", options.least, "the part of the bare loop that is asked for");
+  app.add_option("--least", options.least,
+                 "the part of the bare loop, or of the other's rate, that is asked for");
   app.add_option("--millrace", options.millrace, "another program to measure")->check(CLI::ExistingFile);
+  app.add_option("--beside", options.beside, "another build's program, in place of the bare loop")
+      ->check(CLI::ExistingFile);
   app.add_option("--json", options.json, "write the figures there");
   CLI11_PARSE(app, count, arguments);
   return millrace::bench::Run(options);

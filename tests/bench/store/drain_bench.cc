@@ -1,6 +1,8 @@
 // One worker process drains a table of no-op tasks, beside the ceiling and beside award_points with its
-// effects, in alternating rounds on one private server; or, with --beside, beside the worker of another
-// build. Exits 1 where the median of worker / ceiling, or of worker / the other worker, is below --least.
+// effects, in alternating rounds on one private server; or, with --beside, both kinds of task beside the
+// worker of another build. Exits 1 where the median of worker / ceiling, or of worker / the other worker, is
+// below --least, or where worker and server take more than --most-cpu of the CPU that they take for the
+// other.
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -25,8 +27,6 @@ constexpr const char* kWorker = "worker, noop";
 constexpr const char* kPoints = "worker, award_points";
 constexpr const char* kOfCeiling = "worker / ceiling";
 constexpr const char* kOfNoop = "award_points / noop";
-constexpr const char* kOther = "the other worker, noop";
-constexpr const char* kOfOther = "worker / the other worker";
 
 struct Options {
   std::size_t rows = 1'000'000;
@@ -36,6 +36,7 @@ struct Options {
   bool runs = false;
   bool worker_only = false;
   double least = 0;
+  double most_cpu = 10;
   std::string millrace = MILLRACE_BINARY;
   std::string beside;  // another build's program
   std::string json;
@@ -96,6 +97,18 @@ class WorkerSide {
   engine::TestDatabase database_;
 };
 
+Load NoopsOf(const Options& options) {
+  return {.rows = options.rows, .spread = options.runs ? Spread::Runs : Spread::Random};
+}
+
+Load PointsOf(const Options& options) {
+  Load points = NoopsOf(options);
+  points.rows = std::min(options.points, options.rows);
+  points.handler = "award_points";
+  points.params = R"({"customer_id":$,"amount":5.99})";
+  return points;
+}
+
 // The figures of what drains in each round, with what it costs the processors.
 class Rounds {
  public:
@@ -122,34 +135,82 @@ class Rounds {
   std::map<std::string, std::vector<Drained>> cpu_;
 };
 
-// What one commit costs or gains: the programs of two builds, in turn first and last.
+// What one commit costs or gains: drains of one handler by the programs of two builds, in turn first and
+// last.
+class Pairs {
+ public:
+  Pairs(WorkerSide& worker, WorkerSide& other, Load load, Figures& rates, Figures& cpu)
+      : worker_(worker), other_(other), load_(std::move(load)), rates_(rates), cpu_(cpu) {}
+
+  void Drain(Rounds& rounds, bool first) {
+    if (first) Note(rounds, Mine(), worker_.Drain(load_));
+    Note(rounds, Others(), other_.Drain(load_));
+    if (!first) Note(rounds, Mine(), worker_.Drain(load_));
+  }
+  void Compare() {
+    rates_.Compare(Rates(), Mine(), Others());
+    cpu_.Compare(Cpu(), Others(), Mine());
+  }
+  bool Judge(double least, double most_cpu) const {
+    const bool fast =
+        rates_.Judge("beside",
+                     "one worker drains " + load_.handler + " at " + Fixed(least, 2) +
+                         " of the rate of another build's, at least, by the median of alternating drains",
+                     Rates(), least);
+    const bool lean = cpu_.Judge("beside",
+                                 "worker and server take at most " + Fixed(most_cpu, 2) +
+                                     " of another build's CPU for a task of " + load_.handler +
+                                     ": the other's / theirs is " + Fixed(1 / most_cpu, 2) + ", at least",
+                                 Cpu(), 1 / most_cpu);
+    return fast && lean;
+  }
+
+ private:
+  std::string Mine() const { return "worker, " + load_.handler; }
+  std::string Others() const { return "the other worker, " + load_.handler; }
+  std::string Rates() const { return "worker / the other worker, " + load_.handler; }
+  std::string Cpu() const { return "the other worker / worker, " + load_.handler; }
+  void Note(Rounds& rounds, const std::string& who, const Drained& drained) {
+    rounds.Note(who, drained);
+    cpu_.Add(who, (drained.server_us + drained.client_us) * 1000);
+  }
+
+  WorkerSide& worker_;
+  WorkerSide& other_;
+  const Load load_;
+  Figures& rates_;
+  Figures& cpu_;
+};
+
 int RunBeside(const Options& options) {
   const BenchServer server;
-  Figures figures("beside", "One worker drains a table, beside that of another build", "tasks/s");
-  figures.Fact("server", server.About());
-  figures.Fact("one durable commit", Fixed(server.CommitMilliseconds(), 2) + " ms");
-  figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)));
-  const Load load{.rows = options.rows, .spread = options.runs ? Spread::Runs : Spread::Random};
-  Load trial = load;
-  trial.rows = std::min(options.tries, options.rows);
+  Figures rates("beside", "One worker drains a table, beside that of another build", "tasks/s");
+  Figures cpu("beside_cpu", "Worker and server together, beside those of another build", "ns of CPU a task");
+  rates.Fact("server", server.About());
+  rates.Fact("one durable commit", Fixed(server.CommitMilliseconds(), 2) + " ms");
+  for (const Load& load : {NoopsOf(options), PointsOf(options)})
+    rates.Fact("tasks of a drain, " + load.handler, Count(static_cast<double>(load.rows)));
   WorkerSide worker(server, options.millrace);
   WorkerSide other(server, options.beside);
+  Load trial = NoopsOf(options);
+  trial.rows = std::min(options.tries, options.rows);
   worker.Drain(trial);  // the files grow once
   other.Drain(trial);
-  Rounds rounds(figures);
+  std::vector<Pairs> kinds;
+  for (const Load& load : {NoopsOf(options), PointsOf(options)}) {
+    if (load.rows > 0) kinds.emplace_back(worker, other, load, rates, cpu);
+  }
+  Rounds rounds(rates);
   for (std::size_t round = 0; round < options.rounds; ++round) {
-    const bool first = round % 2 == 0;
-    if (first) rounds.Note(kWorker, worker.Drain(load));
-    rounds.Note(kOther, other.Drain(load));
-    if (!first) rounds.Note(kWorker, worker.Drain(load));
+    for (Pairs& pairs : kinds) pairs.Drain(rounds, round % 2 == 0);
   }
   rounds.TellCpu();
-  figures.Compare(kOfOther, kWorker, kOther);
-  std::printf("\n%s\n", figures.Table().c_str());
-  figures.Write(options.json);
-  const std::string asked = "one worker drains no-op tasks at " + Fixed(options.least, 2) +
-                            " of the rate of another build's, at least, by the median of alternating drains";
-  return figures.Judge("beside", asked, kOfOther, options.least) ? 0 : 1;
+  for (Pairs& pairs : kinds) pairs.Compare();
+  std::printf("\n%s\n%s\n", rates.Table().c_str(), cpu.Table().c_str());
+  rates.Write(options.json);
+  bool holds = true;
+  for (const Pairs& pairs : kinds) holds = pairs.Judge(options.least, options.most_cpu) && holds;
+  return holds ? 0 : 1;
 }
 
 int Run(const Options& options) {
@@ -158,13 +219,10 @@ int Run(const Options& options) {
   Figures figures("drain", "One worker drains a table, beside the bare statements", "tasks/s");
   figures.Fact("server", server.About());
   figures.Fact("one durable commit", Fixed(server.CommitMilliseconds(), 2) + " ms");
-  const Load load{.rows = options.rows, .spread = options.runs ? Spread::Runs : Spread::Random};
+  const Load load = NoopsOf(options);
   figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)) +
                                        (options.runs ? ", slices in runs" : ", slices at random"));
-  Load points = load;
-  points.rows = std::min(options.points, options.rows);
-  points.handler = "award_points";
-  points.params = R"({"customer_id":$,"amount":5.99})";
+  const Load points = PointsOf(options);
 
   WorkerSide worker(server, options.millrace);
   std::unique_ptr<Ceiling> ceiling;
@@ -211,7 +269,11 @@ int main(int count, char** arguments) {
   app.add_option("--points", options.points, "tasks of award_points; 0 leaves it out")->capture_default_str();
   app.add_flag("--runs", options.runs, "slices in runs, as bulk producers give them, instead of at random");
   app.add_flag("--worker-only", options.worker_only, "no ceiling beside it");
-  app.add_option("--least", options.least, "the part of the ceiling that is asked for");
+  app.add_option("--least", options.least,
+                 "the part of the ceiling, or of the other's rate, that is asked for");
+  app.add_option("--most-cpu", options.most_cpu, "of the CPU that a task takes beside --beside's, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--millrace", options.millrace, "another program to measure")->check(CLI::ExistingFile);
   app.add_option("--beside", options.beside, "another build's program, in pairs with it and nothing else")
       ->check(CLI::ExistingFile);
