@@ -31,8 +31,21 @@ void ClusterControlPlane::Publish(const MemberView& view) {
     MutexLock lock(mutex_);
     view_ = std::move(next);
   }
-  MutexLock lock(shares_mutex_);
-  TellShares();
+  {
+    MutexLock lock(shares_mutex_);
+    TellShares();
+  }
+  TellChange();
+}
+
+void ClusterControlPlane::TellChange() {
+  MutexLock lock(changed_mutex_);
+  if (changed_) changed_();
+}
+
+void ClusterControlPlane::FollowChanges(Changed changed) {
+  MutexLock lock(changed_mutex_);
+  changed_ = std::move(changed);
 }
 
 void ClusterControlPlane::TellShares() {
@@ -72,8 +85,11 @@ std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
 
 void ClusterControlPlane::Publish(BreakerWords words) {
   auto next = std::make_shared<const BreakerWords>(std::move(words));
-  MutexLock lock(mutex_);
-  breakers_ = std::move(next);
+  {
+    MutexLock lock(mutex_);
+    breakers_ = std::move(next);
+  }
+  TellChange();
 }
 
 std::shared_ptr<const BreakerWords> ClusterControlPlane::BreakersNow() const {

@@ -53,6 +53,7 @@ class ClusterControlPlane final : public ControlPlane {
   // What the worker asked for last; nullopt: none of its types has a breaker.
   std::optional<BreakerAsks> AskedOfBreakers() const;
   void FollowShares(SharesTold told) override;
+  void FollowChanges(Changed changed) override;
   // Where the session may be over, its shares may be others' by now: it has none until ReadAnew.
   void LifeBegun() override;
   // What the view says was read in a session that lives.
@@ -63,6 +64,7 @@ class ClusterControlPlane final : public ControlPlane {
   Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) const;
   void Follow(const Config& config) MILLRACE_REQUIRES(shards_mutex_);
   void TellShares() MILLRACE_REQUIRES(shares_mutex_);
+  void TellChange();
 
   const Options options_;
   mutable Mutex mutex_;
@@ -75,6 +77,9 @@ class ClusterControlPlane final : public ControlPlane {
   SharesTold told_ MILLRACE_GUARDED_BY(shares_mutex_);
   std::shared_ptr<const LimitShares> shares_told_ MILLRACE_GUARDED_BY(shares_mutex_);  // last; null: none
   bool void_ MILLRACE_GUARDED_BY(shares_mutex_) = false;  // what the view says may be others'
+
+  Mutex changed_mutex_;  // held while it is called
+  Changed changed_ MILLRACE_GUARDED_BY(changed_mutex_);
 
   mutable Mutex shards_mutex_;
   std::shared_ptr<const Config> seen_ MILLRACE_GUARDED_BY(shards_mutex_);

@@ -78,8 +78,9 @@ class Mill {
   IdleSpan Idleness() const { return scans_.Idleness(); }
   std::set<std::string> LeftAside() const { return scans_.LeftAside(); }
   std::set<std::string> HeldBack() const { return scans_.HeldBack(); }
-  // Once it claims nothing more: nothing is in hand.
-  bool Empty() const { return scans_.Quiet() && attempts_.in_flight().Empty(); }
+  bool NothingInHand() const { return attempts_.in_flight().Empty(); }
+  // The same, once it claims nothing more.
+  bool Empty() const { return scans_.Quiet() && NothingInHand(); }
   // The strands end; the beat signs off in the shard.
   void Stop();
 

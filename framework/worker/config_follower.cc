@@ -16,7 +16,7 @@ Status ConfigFollower::Start() {
 
 void ConfigFollower::RequestStop() {
   stopping_.store(true);
-  stop_.Notify();
+  wake_.Notify();
 }
 
 void ConfigFollower::Stop() {
@@ -27,9 +27,11 @@ void ConfigFollower::Stop() {
 void ConfigFollower::Run() {
   while (!stopping_.load()) {
     if (auto config = control_.CurrentConfig(); !Follows(config)) Take(std::move(config));
-    if (lanes_.LookAgain())
+    if (lanes_.LookAgain()) {
       admission_.Follow(lanes_.WithThreads(*Followed()));  // they may have other threads now
-    stop_.WaitFor(kPause);
+      taken_.Notify();
+    }
+    wake_.WaitFor(kPause);
   }
   ended_.store(true);
 }
@@ -61,6 +63,7 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
     MutexLock lock(mutex_);
     followed_ = std::move(config);
   }
+  taken_.Notify();
   LogInfo("a new configuration is in force", {});
 }
 

@@ -19,20 +19,24 @@ namespace millrace::engine {
 
 class ConfigFollower {
  public:
-  // `current` is what `engine`, `lanes` and `admission` go by already.
+  // `current` is what `engine`, `lanes` and `admission` go by already. `taken` is notified of what they go by
+  // from then on.
   ConfigFollower(ControlPlane& control, std::shared_ptr<const Config> current, LiveEngine& engine,
-                 LaneSet& lanes, Admission& admission)
+                 LaneSet& lanes, Admission& admission, Signal& taken)
       : control_(control),
         followed_(std::move(current)),
         engine_(engine),
         lanes_(lanes),
-        admission_(admission) {}
+        admission_(admission),
+        taken_(taken) {}
   ~ConfigFollower() { Stop(); }
 
   // Unavailable: its thread can't be started.
   Status Start();
   void RequestStop();
   void Stop();
+  // The configuration may be a new one. Thread-safe.
+  void LookNow() { wake_.Notify(); }
   // Its thread has ended. Thread-safe.
   bool Ended() const { return ended_.load(); }
   // nullopt: handlers have not been opened by this configuration. Thread-safe.
@@ -50,7 +54,8 @@ class ConfigFollower {
   LiveEngine& engine_;
   LaneSet& lanes_;
   Admission& admission_;
-  Signal stop_;
+  Signal& taken_;
+  Signal wake_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ended_{false};
   Thread thread_;

@@ -1,5 +1,5 @@
 // All that a worker knows of a cluster: which shards there are, which of their slices are its own, what is
-// paused, and the configuration in force. It is asked again and again, at least every tenth of a second: an
+// paused, and the configuration in force. It is asked again and again, at least every fifth of a second: an
 // answer is cheap, never waits for a server, and holds until the next.
 #pragma once
 
@@ -49,6 +49,12 @@ class ControlPlane {
   // told that they are in force. Nobody: each limit is the worker's own as a whole. An empty function ends
   // it; once this returns the former is not called any more.
   virtual void FollowShares(SharesTold /*told*/) {}
+  using Changed = std::function<void()>;
+  // Says so, on whatever thread, where what is answered here has become another by somebody's word, so that
+  // the worker need not ask often while it has nothing in hand. A hint: it asks all the same. What is called
+  // waits for nobody and does not call back. An empty function ends it; once this returns the former is not
+  // called any more.
+  virtual void FollowChanges(Changed /*changed*/) {}
   // The worker was registered in a shard: whoever counted it among the dead before may have given its shares
   // to others.
   virtual void LifeBegun() {}

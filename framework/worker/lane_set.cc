@@ -321,7 +321,11 @@ Micros LaneSet::BusyFor() {
 // A lane that is closed has another in its place, or the worker has ended.
 bool LaneSet::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {
   for (auto lane = For(type); lane;) {
-    if (lane->Push(type, attempts)) return true;
+    if (lane->Push(type, attempts)) {
+      if (rests_.load() == nullptr) return true;
+      if (Signal* rests = rests_.exchange(nullptr)) rests->Notify();
+      return true;
+    }
     auto now = For(type);
     if (now == lane) return false;
     lane = std::move(now);

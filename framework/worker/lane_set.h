@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "framework/base/clock.h"
 #include "framework/mill/attempt.h"
 #include "framework/plugin/plugin_set.h"
+#include "framework/threads/signal.h"
 #include "framework/worker/lane.h"
 #include "framework/worker/worker_status.h"
 
@@ -36,6 +38,24 @@ class OpenRetry {
  private:
   Micros pause_ = kFirst;
   std::optional<BootTime> at_;  // none: it did not refuse, or will always do
+};
+
+// How long whoever watches the lanes may wait until it looks again. Pure.
+class WatchPace {
+ public:
+  static constexpr Micros kTick = std::chrono::milliseconds(50);
+  // Once there was nothing to watch for a second.
+  static constexpr Micros kAtRest = std::chrono::milliseconds(200);
+  static constexpr int kTicksToRest = 20;
+
+  // `any`: there is something to watch, or somebody has ended the last wait.
+  Micros Next(bool any) {
+    quiet_ticks_ = any ? 0 : quiet_ticks_ + 1;
+    return quiet_ticks_ > kTicksToRest ? kAtRest : kTick;
+  }
+
+ private:
+  int quiet_ticks_ = 0;
 };
 
 // Thread-safe.
@@ -76,6 +96,9 @@ class LaneSet final : public Runner {
   void StartsAgain(const std::string& type) const;
   // The watchdog's round over all lanes (Lane::Watch). One caller at a time.
   void Watch(BootTime now);
+  // The next attempts that are taken notify it, once: for a watchdog that rests while nothing is in hand.
+  // Null: nobody rests.
+  void WakeOnTake(Signal* wake) { rests_.store(wake); }
   struct Loads {
     std::map<std::string, std::size_t> threads;  // that are not lost, by lane
     std::map<std::string, std::size_t> busy;     // by task type
@@ -140,6 +163,7 @@ class LaneSet final : public Runner {
   std::shared_ptr<Lane> shared_ MILLRACE_GUARDED_BY(mutex_);  // null: each type has its own
   std::vector<std::shared_ptr<Lane>> left_ MILLRACE_GUARDED_BY(mutex_);
   BootTime secrets_read_;  // of the caller of Follow alone
+  std::atomic<Signal*> rests_{nullptr};
 };
 
 }  // namespace millrace::engine

@@ -1,6 +1,7 @@
 #include "framework/worker/mill_set.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <set>
 
 #include "framework/base/log.h"
@@ -105,6 +106,11 @@ void MillSet::EndRetired(const std::function<bool(const Lease&)>& is_needed) {
   });
 }
 
+bool MillSet::NothingInHand() const {
+  const std::vector<MillPtr> mills = All();
+  return std::all_of(mills.begin(), mills.end(), [](const MillPtr& mill) { return mill->NothingInHand(); });
+}
+
 bool MillSet::AllEmpty() const {
   const std::vector<MillPtr> mills = All();
   return std::all_of(mills.begin(), mills.end(), [](const MillPtr& mill) { return mill->Empty(); });
@@ -122,10 +128,12 @@ std::optional<IdleSpan> MillSet::Idleness() const {
   return all;
 }
 
-std::set<std::string> MillSet::LeftAside() const {
+void MillSet::TellLeftAside() const {
   std::set<std::string> left;
   for (const MillPtr& mill : All()) left.merge(mill->LeftAside());
-  return left;
+  if (left.empty()) return;
+  LogWarning("due tasks are left behind that may not run now",
+             {{"left", boost::algorithm::join(left, "; ")}});
 }
 
 std::set<std::string> MillSet::HeldBack() const {

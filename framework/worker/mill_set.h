@@ -35,10 +35,12 @@ class MillSet {
   // Retired mills that have nothing in hand end, unless something that runs elsewhere goes by their life.
   // What they have is asked to stop towards the end of the stop timeout; after that they end with it.
   void EndRetired(const std::function<bool(const Lease&)>& is_needed);
+  bool NothingInHand() const;
   bool AllEmpty() const;
   // Of all of them together; nullopt: not all are idle, or some are not at their end.
   std::optional<IdleSpan> Idleness() const;
-  std::set<std::string> LeftAside() const;
+  // Whoever started it to see its tables empty is told in the log why they are not.
+  void TellLeftAside() const;
   std::set<std::string> HeldBack() const;
 
   // Thread-safe.

@@ -51,6 +51,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   IdleSpan Idleness() const { return mill_->Idleness(); }
   std::set<std::string> LeftAside() const { return mill_->LeftAside(); }
   std::set<std::string> HeldBack() const { return mill_->HeldBack(); }
+  bool NothingInHand() const { return mill_->NothingInHand(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
   // This worker's life in the shard; null: it has none.

@@ -20,7 +20,6 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kTick = std::chrono::milliseconds(50);
 // After a change, what it makes unwanted is looked for in so many ticks: claims may have been under way. What
 // would start here within the patience does so sooner than another worker could.
 constexpr int kSweepTicks = 40;
@@ -65,6 +64,8 @@ class Worker::Body {
   void Undo();
   void Watch();
   void WatchRunning();
+  Micros NextTick(bool woken);
+  bool AnyInHand() const;
   void SendBackUnwanted(bool changed);
   void BeginStop(WorkerEnd end);
   void WatchDraining();
@@ -74,7 +75,6 @@ class Worker::Body {
   void Publish();
   void Measure(Gauges& gauges) const;
   bool MayEnd() const;
-  void TellLeftAside() const;
   void TellHeldBack();
 
   const Parts parts_;
@@ -102,6 +102,7 @@ class Worker::Body {
   StopTimes stops_;
   bool hurried_ = false;
   int sweep_ticks_ = 0;
+  WatchPace pace_;
   std::uint64_t ended_tasks_ = 0;  // with until_idle: as of the last that did
   std::optional<BootTime> waits_;  // since then; nullopt: what it waits for was told
 
@@ -161,7 +162,11 @@ Status Worker::Body::Start() {
   admission_.HoldBy(permits_->permits());
   parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
   admission_.Follow(lanes_->WithThreads(*config));
-  config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_);
+  config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_, tick_);
+  parts_.control.FollowChanges([this] {
+    config_->LookNow();
+    tick_.Notify();
+  });
   engine::Status started = StartMills();
   if (!started) Undo();
   return started;
@@ -171,6 +176,7 @@ Status Worker::Body::Start() {
 void Worker::Body::Undo() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
+  parts_.control.FollowChanges(nullptr);
   rings_.reset();
   config_->Stop();
   permits_->Stop();
@@ -240,9 +246,11 @@ void Worker::Body::Measure(Gauges& gauges) const {
 }
 
 void Worker::Body::Watch() {
+  bool woken = true;
   while (phase_ != Phase::Ended) {
-    pulse_.Within(kTick);
-    tick_.WaitFor(kTick);
+    const Micros wait = NextTick(woken);
+    pulse_.Within(wait);
+    woken = tick_.WaitFor(wait);
     pulse_.Now();
     lanes_->Watch(parts_.clock.Now());
     permits_->Watch(mills_->All());
@@ -252,6 +260,22 @@ void Worker::Body::Watch() {
       WatchDraining();
     }
   }
+}
+
+// What is taken once it was asked to wake us does so; what was taken before is in hand here.
+Micros Worker::Body::NextTick(bool woken) {
+  lanes_->WakeOnTake(&tick_);
+  const Micros next =
+      pace_.Next(woken || phase_ != Phase::Running || options_.until_idle || sweep_ticks_ > 0 || AnyInHand());
+  if (next == WatchPace::kTick) lanes_->WakeOnTake(nullptr);
+  return next;
+}
+
+// A shard that has ended at its deadline may have left what its handlers still do.
+bool Worker::Body::AnyInHand() const {
+  if (!mills_->NothingInHand()) return true;
+  const auto lanes = lanes_->All();
+  return std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->Running() > 0; });
 }
 
 void Worker::Body::WatchRunning() {
@@ -269,7 +293,7 @@ void Worker::Body::WatchRunning() {
   } else if (stop_.load()) {
     BeginStop(WorkerEnd::Stopped);
   } else if (options_.until_idle && MayEnd()) {
-    TellLeftAside();
+    mills_->TellLeftAside();
     BeginStop(WorkerEnd::Idle);
   } else if (options_.until_idle && waits_) {
     TellHeldBack();
@@ -348,7 +372,7 @@ void Worker::Body::Finish() {
     joined.Notify();
   });
   if (!begun) JoinAll();
-  while (begun && !left_.load() && !joined.WaitFor(kTick)) {
+  while (begun && !left_.load() && !joined.WaitFor(WatchPace::kTick)) {
     const BootTime now = parts_.clock.Now();
     if (stop_now_.load() && !std::exchange(hurried_, true)) stops_.Hurry(now);
     if (!stops_.Over(now) || now - begun_at < kSignOff) continue;
@@ -368,6 +392,7 @@ void Worker::Body::Finish() {
 void Worker::Body::JoinAll() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
+  parts_.control.FollowChanges(nullptr);
   if (rings_) rings_->Stop();
   permits_->RequestStop();
   mills_->RequestEnd();
@@ -387,14 +412,6 @@ void Worker::Body::Publish() {
 bool Worker::Body::MayEnd() const {
   const std::optional<IdleSpan> idle = mills_->Idleness();
   return idle && (options_.may_end == nullptr || options_.may_end(*idle));
-}
-
-// Whoever started it to see its tables empty is told why they are not.
-void Worker::Body::TellLeftAside() const {
-  const std::set<std::string> left = mills_->LeftAside();
-  if (left.empty()) return;
-  LogWarning("due tasks are left behind that may not run now",
-             {{"left", boost::algorithm::join(left, "; ")}});
 }
 
 // Whoever waits for its end is told, once, what that waits for where no task has ended for a while.

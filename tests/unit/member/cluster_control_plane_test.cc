@@ -65,6 +65,18 @@ TEST_F(ClusterControlPlaneTest, SharesAreToldAtOnceAndWhenTheyChange) {
   EXPECT_THAT(told, SizeIs(2));
 }
 
+TEST_F(ClusterControlPlaneTest, WhoFollowsChangesHearsOfEachViewAndOfEachWordOfBreakers) {
+  ClusterControlPlane plane(Options());
+  int heard = 0;
+  plane.FollowChanges([&] { ++heard; });
+  plane.Publish(view_);
+  plane.Publish(BreakerWords{});
+  EXPECT_EQ(heard, 2);
+  plane.FollowChanges(nullptr);
+  plane.Publish(view_);
+  EXPECT_EQ(heard, 2);
+}
+
 TEST_F(ClusterControlPlaneTest, WhoIsRegisteredAnewWhileItsSessionMayBeOverHasNoShareUntilItHasReadItAgain) {
   ClusterControlPlane plane(Options());
   LimitShares told;

@@ -238,6 +238,41 @@ TEST_F(LaneSetTest, AHandlerThatTakesLongToCloseHoldsNobodyUp) {
   }
 }
 
+TEST(WatchPaceTest, OnlyAfterASecondWithNothingToWatchItRests) {
+  WatchPace pace;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(pace.Next(true), WatchPace::kTick);
+    for (int tick = 0; tick < WatchPace::kTicksToRest; ++tick) EXPECT_EQ(pace.Next(false), WatchPace::kTick);
+    EXPECT_EQ(pace.Next(false), WatchPace::kAtRest);
+    EXPECT_EQ(pace.Next(false), WatchPace::kAtRest);
+  }
+}
+
+TEST_F(LaneSetTest, WhoRestsIsWokenByTheFirstThatIsTaken) {
+  const auto host = std::make_shared<TellingHost>(clock_);
+  const auto life = std::make_shared<Lease>("w.1", seconds(10), clock_.Now());
+  std::uint64_t id = 0;
+  const auto take = [&] {
+    Task task;
+    task.key = {"tasks", ++id};
+    task.handler = "quick";
+    std::vector<AttemptPtr> one{std::make_shared<Attempt>(host, "main", task, life, false)};
+    ASSERT_TRUE(lanes_->Take("quick", one));
+  };
+  Signal wake;
+  take();
+  EXPECT_FALSE(wake.WaitFor(Micros(0)));
+  lanes_->WakeOnTake(&wake);
+  take();
+  EXPECT_TRUE(wake.WaitFor(Micros(0)));
+  take();
+  EXPECT_FALSE(wake.WaitFor(Micros(0))) << "it watches by then";
+  lanes_->WakeOnTake(&wake);
+  lanes_->WakeOnTake(nullptr);
+  take();
+  EXPECT_FALSE(wake.WaitFor(Micros(0)));
+}
+
 TEST_F(LaneSetTest, AHandlerThatNoPluginHasIsNotAskedForAgain) {
   config_.handlers["nowhere"];
   Follow();

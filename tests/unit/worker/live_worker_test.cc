@@ -302,6 +302,44 @@ TEST_F(LiveWorkerTest, AShardThatIsGoneIsLeftAlsoWhereItWasAskedForPermits) {
   EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
 }
 
+TEST_F(LiveWorkerTest, AWorkerWithNothingInHandLooksSeldomUntilItHearsOfAChangeOrTakesATask) {
+  auto worker = Start(false);
+  const auto looks_in_a_second = [&] {
+    const int before = control_.looks;
+    worker->WaitFor(seconds(1));
+    return control_.looks - before;
+  };
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  ASSERT_TRUE(Eventually(*worker, [&] {
+    control_.changes.Get()();
+    return looks_in_a_second() >= 10;
+  }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  SubmitTo(*main_, "slow");
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() >= 10; }));
+  EXPECT_EQ(slow_now_, 1);
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  worker.reset();
+  EXPECT_FALSE(control_.changes.Get());
+}
+
+// One that nobody tells of waits for the next look, a tenth of a second after the last.
+TEST_F(LiveWorkerTest, ANewConfigurationThatItIsToldOfIsTakenAtOnce) {
+  auto worker = Start(false);
+  const auto twenty_take = [&] {
+    const BootTime begun = BootClock::now();
+    for (int change = 0; change < 20; ++change) {
+      const auto next = std::make_shared<const Config>(config_);
+      control_.config.Set(next);
+      control_.changes.Get()();
+      EXPECT_TRUE(Eventually(*worker, [&] { return worker->Refused(next).has_value(); }));
+    }
+    return BootClock::now() - begun;
+  };
+  EXPECT_TRUE(Eventually(*worker, [&] { return twenty_take() < seconds(1); }));
+}
+
 TEST_F(LiveWorkerTest, AScanInRoundsIsFollowedLive) {
   config_.handlers["quick"].scan = ScanConfig{.after = std::chrono::hours(1), .max_rows = 10};
   SubmitMany(*main_, "quick", 30);

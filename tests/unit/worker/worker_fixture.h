@@ -91,13 +91,18 @@ class Settable {
 };
 
 struct SettableControlPlane final : public ControlPlane {
-  StoresByShard Shards() override { return shards.Get(); }
+  StoresByShard Shards() override {
+    looks.fetch_add(1);
+    return shards.Get();
+  }
   std::vector<TableSlices> Slices(const std::string&) override { return slices.Get(); }
   std::shared_ptr<const Pauses> Paused() override { return pauses.Get(); }
   std::shared_ptr<const Config> CurrentConfig() override { return config.Get(); }
   void FollowShares(SharesTold told) override {
     if (const auto now = shares.Get(); now && told) told(now);
   }
+
+  void FollowChanges(Changed changed) override { changes.Set(std::move(changed)); }
 
   void Pause(const std::vector<std::string>& names) {
     auto parsed = Pauses::Parse(names);
@@ -110,6 +115,8 @@ struct SettableControlPlane final : public ControlPlane {
   Settable<std::shared_ptr<const Pauses>> pauses;
   Settable<StoresByShard> shards;
   Settable<std::shared_ptr<const LimitShares>> shares;  // null: nobody divides limits
+  Settable<Changed> changes;                            // whom to tell; empty: nobody listens
+  std::atomic<int> looks{0};
 };
 
 // Every slice of the table `tasks` is the worker's own, and nothing paused.
