@@ -224,6 +224,23 @@ void PrintLimits(const ClusterSnapshot& snapshot) {
   PrintLine(table.Text(0));
 }
 
+// Where nobody has asked for one.
+void PrintDoorbellAdvice(const ClusterSnapshot& snapshot, const ShardStates& shards) {
+  std::vector<std::string> silent;
+  for (const auto& [name, state] : shards) {
+    const auto doorbells = DoorbellsOf(snapshot, name);
+    const bool off = std::all_of(doorbells.begin(), doorbells.end(),
+                                 [](const auto& said) { return said.second == "off"; });
+    if (off && !doorbells.empty()) silent.push_back(name);
+  }
+  if (silent.empty()) return;
+  PrintLine("");
+  PrintLine("no doorbell in " + Escape(Joined(silent)) +
+            ": what a plain INSERT adds waits for the next poll; " +
+            "`doorbell` of its shard, or --doorbell, has it started within milliseconds where the server "
+            "writes a binary log (millrace doctor)");
+}
+
 void PrintShards(const ClusterSnapshot& snapshot, const ShardStates& shards) {
   TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}, {"doorbell"}}, {}};
   for (const auto& [name, state] : shards) {
@@ -251,6 +268,7 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
   if (!shards.empty()) {
     PrintLine("");
     PrintShards(snapshot, shards);
+    PrintDoorbellAdvice(snapshot, shards);
   }
   const auto troubles = Troubles(snapshot, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");

@@ -520,6 +520,20 @@ TEST_F(ClusterCommandTest, WhoMayNotReadTheConfigurationMayDrainAWorker) {
   EXPECT_THAT(Ask("cluster drain w2 --yes --json").output, HasSubstr(R"("slices":null,"stay":null)"));
 }
 
+TEST_F(ClusterCommandTest, WhereNobodyAsksForADoorbellTheStatusSaysWhatOneWouldGive) {
+  const std::string advice = "no doorbell in main: what a plain INSERT adds waits for the next poll";
+  EXPECT_THAT(Ask("cluster status").output, Not(HasSubstr(advice))) << "no worker is there";
+  Register("w1", R"(["noop"])");
+  Type(Create("/control/drain/w1", "{}"));  // else work stands still for want of a leader
+  Type(Create("/status/w1", R"({"shards":{"main":{"doorbell":"off"}}})"));
+  const ProcessResult status = Ask("cluster status");
+  EXPECT_EQ(status.exit_code, 0) << "advice is no trouble: " << status.output;
+  EXPECT_THAT(status.output, HasSubstr(advice));
+  Type(Set("/status/w1", R"({"shards":{"main":{"doorbell":"off: no log"}}})"));
+  EXPECT_THAT(Ask("cluster status").output,
+              AllOf(Not(HasSubstr(advice)), HasSubstr("the doorbell of shard main at w1 is off: no log")));
+}
+
 TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
   Type(Set("/config/shards", R"({"main":{"url":"mysql://nobody@127.0.0.1:1/none"}})"));
   const ProcessResult status = Ask("cluster status");
