@@ -20,6 +20,8 @@ struct Target {
 const std::vector<Target>& Targets();
 // Those of them that have to do with schedules.
 std::vector<Target> ScheduleTargets();
+// Those that read what `cluster status` shows.
+std::vector<Target> ShownTargets();
 
 // Ends the process by a message that names the promise, where it does not hold.
 void Require(bool holds, const char* promise);

@@ -458,6 +458,7 @@ const std::vector<Target>& Targets() {
   static const std::vector<Target> targets = [] {
     std::vector<Target> all = MakeTargets();
     for (Target& target : ScheduleTargets()) all.push_back(std::move(target));
+    for (Target& target : ShownTargets()) all.push_back(std::move(target));
     return all;
   }();
   return targets;

@@ -66,16 +66,6 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
   return false;
 }
 
-// Whoever set it by a plain client left what he liked.
-PauseRecord ReadStamp(const std::string& name, const TreeNode& node) {
-  PauseRecord record{.what = name, .actor = {}, .since = node.set_at};
-  const auto stamp = ParseNode<ordered_json>(node.data);
-  record.actor = TextPart(stamp, "by");
-  record.reason = Shorten(TextPart(stamp, "reason"), kMaxReason);
-  if (const auto at = ParseTime(TextPart(stamp, "at"))) record.since = *at;
-  return record;
-}
-
 Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(left, ReadFolder(client, "/leave"));
   for (const auto& [incarnation, id] : left) snapshot.left.insert(id);
@@ -96,7 +86,7 @@ Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(pauses, ReadNodes(client, "/control/pause"));
   for (const auto& [name, node] : pauses) {
     snapshot.pauses.push_back(name);
-    snapshot.pause_stamps[name] = ReadStamp(name, node);
+    snapshot.pause_stamps[name] = ReadPauseStamp(name, node);
   }
   BOOST_OUTCOME_TRY(breakers, ReadFolder(client, kBreakersNode));
   for (const auto& [type, text] : breakers) snapshot.breakers[type] = ReadBreaker(text);
@@ -244,6 +234,15 @@ std::optional<double> NumberIfThere(const ordered_json& json, const std::string&
   const ordered_json& number = PartOf(json, key);
   if (!number.is_number()) return std::nullopt;
   return std::clamp(number.get<double>(), 0.0, 1e15);
+}
+
+PauseRecord ReadPauseStamp(const std::string& name, const TreeNode& node) {
+  PauseRecord record{.what = name, .actor = {}, .since = node.set_at};
+  const auto stamp = ParseNode<ordered_json>(node.data);
+  record.actor = TextPart(stamp, "by");
+  record.reason = Shorten(TextPart(stamp, "reason"), kMaxReason);
+  if (const auto at = ParseTime(TextPart(stamp, "at"))) record.since = *at;
+  return record;
 }
 
 void DropEndedBreakers(ClusterSnapshot& snapshot) {

@@ -12,6 +12,7 @@
 #include "coordinator/app/command/cluster_client.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/fixed_nodes.h"
+#include "coordinator/coordination/tree.h"
 #include "coordinator/leader/plan.h"
 #include "coordinator/member/breaker_keeper.h"
 #include "framework/store/task_operations.h"
@@ -57,6 +58,9 @@ double NumberPart(const nlohmann::ordered_json& json, const std::string& key);
 // The texts in a list, and a number that means something by being there, in 0 … 1e15.
 std::vector<std::string> TextsPart(const nlohmann::ordered_json& json, const std::string& key);
 std::optional<double> NumberIfThere(const nlohmann::ordered_json& json, const std::string& key);
+
+// Pure. Who paused it, when and why: whoever set the node by a plain client left what he liked.
+PauseRecord ReadPauseStamp(const std::string& name, const TreeNode& node);
 
 // Pure. Of the open breakers those of types that no worker has a breaker of: they hold nothing back, and the
 // leader removes them.
