@@ -157,7 +157,11 @@ TEST_F(ClusterCommandTest, ConfigIsSetOnlyIfItIsAsItWas) {
   const ProcessResult late = Ask("config set engine.poll 200ms --if-version 0");
   EXPECT_EQ(late.exit_code, 4);
   EXPECT_THAT(late.output, HasSubstr("config/engine is version 1 and not version 0"));
+  std::ofstream(folder_ + "/engine.json") << R"({"poll":"300ms"})";
+  EXPECT_EQ(Ask("config set engine @" + folder_ + "/engine.json --if-version 0").exit_code, 4);
   EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
+  EXPECT_EQ(Ask("config set engine @" + folder_ + "/engine.json --if-version 1").exit_code, 0);
+  EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("300ms"));
 }
 
 // A worker that has told this of a part.
