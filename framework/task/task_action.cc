@@ -24,6 +24,13 @@ constexpr Transition kTransitions[] = {
     {TaskAction::Edit, TaskState::Failed, TaskState::Failed},
 };
 
+std::optional<TaskState> Find(TaskAction action, TaskState before) {
+  for (const Transition& transition : kTransitions) {
+    if (transition.action == action && transition.before == before) return transition.after;
+  }
+  return std::nullopt;
+}
+
 struct Words {
   const char* name;
   const char* refusal;
@@ -38,7 +45,7 @@ constexpr Words kWords[] = {{"retry", "a failed or waiting task can be retried"}
 }  // namespace
 
 Status Validate(const TaskEdit& edit) {
-  if (!edit.priority && !edit.SetsDueTime() && !edit.params && !edit.SetsExpiry())
+  if (!edit.priority && !edit.params && !edit.SetsTimes())
     return Fail(ErrorCode::Invalid,
                 "an edit that sets neither priority, due time, params nor expiry changes nothing");
   NewTask task{.handler = "any", .priority = edit.priority};
@@ -48,21 +55,24 @@ Status Validate(const TaskEdit& edit) {
 
 const char* ToString(TaskAction action) { return kWords[static_cast<int>(action)].name; }
 
-std::optional<TaskState> StateAfter(TaskAction action, TaskState before) {
-  for (const Transition& transition : kTransitions) {
-    if (transition.action == action && transition.before == before) return transition.after;
-  }
-  return std::nullopt;
+std::optional<TaskState> StateAfter(TaskAction action, TaskState before, const TaskEdit& edit) {
+  if (action == TaskAction::Edit && before == TaskState::Failed && edit.SetsTimes()) return std::nullopt;
+  return Find(action, before);
 }
 
-std::vector<TaskState> StatesFor(TaskAction action) {
+std::vector<TaskState> StatesFor(TaskAction action, const TaskEdit& edit) {
   std::vector<TaskState> states;
   for (const Transition& transition : kTransitions) {
-    if (transition.action == action) states.push_back(transition.before);
+    if (transition.action == action && StateAfter(action, transition.before, edit))
+      states.push_back(transition.before);
   }
   return states;
 }
 
-const char* Refusal(TaskAction action) { return kWords[static_cast<int>(action)].refusal; }
+const char* Refusal(TaskAction action, TaskState before) {
+  // The action fits its state: only what it sets does not.
+  if (Find(action, before)) return "it is due when it is retried; leave its times out";
+  return kWords[static_cast<int>(action)].refusal;
+}
 
 }  // namespace millrace::engine

@@ -27,9 +27,9 @@ struct TaskEdit {
   // Not to be started from then on; at most one of the two.
   std::optional<WallTime> expires_at = {};
   std::optional<Micros> expires_in = {};  // after the database's now
-  // Of a failed task that is nothing: it is due when it is retried.
   bool SetsDueTime() const { return run_at || delay; }
   bool SetsExpiry() const { return expires_at || expires_in; }
+  bool SetsTimes() const { return SetsDueTime() || SetsExpiry(); }
 };
 // Invalid, with the reason, for an edit of nothing and for what no new task could have either (see Validate).
 // That the params are well formed the store's constraint or the caller checks.
@@ -38,11 +38,12 @@ Status Validate(const TaskEdit& edit);
 // As the command is called, and as millrace_audit says it.
 const char* ToString(TaskAction action);
 
-// The state of a task afterwards; nullopt: the action leaves it alone.
-std::optional<TaskState> StateAfter(TaskAction action, TaskState before);
+// The state of a task afterwards; nullopt: the action leaves it alone. `edit` is that of TaskAction::Edit:
+// one that sets times leaves a failed task alone, which is due when it is retried.
+std::optional<TaskState> StateAfter(TaskAction action, TaskState before, const TaskEdit& edit = {});
 // The states of tasks that it changes.
-std::vector<TaskState> StatesFor(TaskAction action);
-// Why it left a task alone, for whoever asked for it.
-const char* Refusal(TaskAction action);
+std::vector<TaskState> StatesFor(TaskAction action, const TaskEdit& edit = {});
+// Why it leaves a task of this state alone, for whoever asked for it.
+const char* Refusal(TaskAction action, TaskState before);
 
 }  // namespace millrace::engine

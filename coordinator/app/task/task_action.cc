@@ -161,19 +161,16 @@ Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& option
   return result.stopped ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
-bool SetsTimes(const TaskEdit& edit) { return edit.SetsDueTime() || edit.SetsExpiry(); }
-
 // It is so already, which is as good: an edit may be given twice.
 bool IsSo(const TaskActionOptions& options, const TaskEdit& edit, const Task& task) {
-  return options.action == TaskAction::Edit && StateAfter(options.action, task.state) && !SetsTimes(edit) &&
+  return options.action == TaskAction::Edit && StateAfter(options.action, task.state) && !edit.SetsTimes() &&
          !edit.params && edit.priority == task.priority;
 }
 
 std::string WhyNot(const TaskActionOptions& options, const TaskEdit& edit, TaskState state) {
-  if (!StateAfter(options.action, state)) return Refusal(options.action);
-  if (!SetsTimes(edit)) return "somebody else had it at that moment; give the same again";
-  return state == TaskState::Failed ? "it is due when it is retried; leave its times out"
-                                    : "it would expire before it is due";
+  if (!StateAfter(options.action, state, edit)) return Refusal(options.action, state);
+  return edit.SetsTimes() ? "it would expire before it is due"
+                          : "somebody else had it at that moment; give the same again";
 }
 
 // nullopt: there is none, and that was said.

@@ -16,10 +16,7 @@ constexpr std::size_t kExamples = 3;
 constexpr int kTriesOfAStep = 10;
 
 bool Fits(const BulkAct& act, const Task& task) {
-  if (act.action == TaskAction::Edit && (act.edit.SetsDueTime() || act.edit.SetsExpiry()) &&
-      task.state == TaskState::Failed)
-    return false;
-  return StateAfter(act.action, task.state).has_value();
+  return StateAfter(act.action, task.state, act.edit).has_value();
 }
 
 // The tasks of a page that the action would change, which may be none; false ends the walk.

@@ -61,7 +61,7 @@ class Action {
         ids_(List(Sorted(ids))),
         edit_(edit),
         many_(!author.act.empty()) {
-    for (const TaskState state : StatesFor(action)) {
+    for (const TaskState state : StatesFor(action, edit)) {
       if (author.state && state != *author.state) continue;
       states_ += (states_.empty() ? "" : ",") + std::to_string(static_cast<int>(state));
     }
@@ -200,7 +200,7 @@ std::string Action::ValuesOf(const Row& row) const {
 
 Status Action::Edit() {
   BOOST_OUTCOME_TRYV(EditIn(""));
-  if (edit_.SetsDueTime() || edit_.SetsExpiry()) return {};  // of a failed task they mean nothing
+  if (!StateAfter(action_, TaskState::Failed, edit_)) return {};
   return EditIn("_failed");
 }
 

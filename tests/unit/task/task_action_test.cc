@@ -6,6 +6,7 @@
 namespace millrace::engine {
 namespace {
 
+using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 constexpr TaskAction kActions[] = {TaskAction::Retry, TaskAction::Cancel, TaskAction::Hold,
@@ -37,6 +38,23 @@ TEST(TaskActionTest, EachActionFitsItsStates) {
 TEST(TaskActionTest, AnEditLeavesEachStateAsItIs) {
   for (const TaskState state : StatesFor(TaskAction::Edit))
     EXPECT_EQ(StateAfter(TaskAction::Edit, state), state);
+}
+
+TEST(TaskActionTest, AnEditOfTimesLeavesAFailedTaskAloneAndSaysWhy) {
+  const TaskEdit times[] = {{.run_at = WallTime()},
+                            {.delay = Micros(1)},
+                            {.expires_at = WallTime()},
+                            {.priority = 1, .expires_in = Micros(1)}};
+  for (const TaskEdit& edit : times) {
+    EXPECT_THAT(StatesFor(TaskAction::Edit, edit), UnorderedElementsAre(TaskState::Waiting, TaskState::Held));
+    EXPECT_FALSE(StateAfter(TaskAction::Edit, TaskState::Failed, edit));
+    EXPECT_EQ(StateAfter(TaskAction::Edit, TaskState::Held, edit), TaskState::Held);
+  }
+  EXPECT_EQ(StateAfter(TaskAction::Edit, TaskState::Failed, {.priority = 1}), TaskState::Failed);
+  EXPECT_EQ(StateAfter(TaskAction::Retry, TaskState::Failed, times[0]), TaskState::Waiting)
+      << "it is no edit";
+  EXPECT_THAT(Refusal(TaskAction::Edit, TaskState::Failed), HasSubstr("leave its times out"));
+  EXPECT_THAT(Refusal(TaskAction::Edit, TaskState::Running), HasSubstr("can be edited"));
 }
 
 TEST(TaskActionTest, AnEditIsCheckedAsANewTaskIs) {
