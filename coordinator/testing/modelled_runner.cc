@@ -96,7 +96,7 @@ void ModelledRunner::Next(Place& place) {
   while (std::optional<Queued> queued = TakeNext()) {
     const AttemptPtr& attempt = queued->attempt;
     if (queue_.size() == parts_.model.room / 2) attempt->host->RoomAgain();
-    if (!ReadyToStart(attempt)) continue;
+    if (!Starts(attempt)) continue;
     const Micros step(static_cast<std::int64_t>(parts_.timeline.random().Below(kLongestStep)));
     parts_.timeline.After(step, &parts_.process.On(place.thread),
                           [this, &place, queued = std::move(*queued)] { Run(place, queued); });
@@ -105,29 +105,15 @@ void ModelledRunner::Next(Place& place) {
   place.resting = true;
 }
 
-bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
+bool ModelledRunner::Starts(const AttemptPtr& attempt) {
   const BootTime now = parts_.timeline.Now();
-  const bool may_start = attempt->lease->MayStart(now);
   BreakerPolicy* const breaker = attempt->gate ? attempt->gate->breaker() : nullptr;
   const bool open = breaker != nullptr && breaker->View(now).open;
-  const auto instead = may_start ? InsteadOfStart(*attempt, RetryOf(*attempt), now) : std::nullopt;
-  if (attempt->gate && (!may_start || instead)) {
-    ReturnStart(*attempt);
-    attempt->gate->TellStartsAgain();
-  }
-  if (!may_start) {
-    attempt->host->Park(attempt);
-    return false;
-  }
-  if (instead) {
-    attempt->host->Ended({attempt, Settle(RetryOf(*attempt), attempt->task, *instead, 0)});
-    return false;
-  }
+  if (!ReadyToStart(attempt, RetryOf(*attempt), now)) return false;
   if (open && !attempt->pass.Mark().probe) {
     parts_.journal.Violation("task " + ToString(attempt->task.key) +
-                             " may start and is no probe, though the "
-                             "breaker of " +
-                             attempt->task.handler + " is open");
+                             " may start and is no probe, though the breaker of " + attempt->task.handler +
+                             " is open");
   }
   if (const auto& hours = config_->HandlerFor(attempt->task.handler).hours) {
     const std::string closed = ClosedBy(*hours, TimelineClock(parts_.timeline).WallNow());

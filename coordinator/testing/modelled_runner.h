@@ -84,7 +84,7 @@ class ModelledRunner final : public Runner {
   void Next(Place& place);
   // The first that has a start; none: all wait for theirs.
   std::optional<Queued> TakeNext();
-  bool ReadyToStart(const AttemptPtr& attempt);
+  bool Starts(const AttemptPtr& attempt);
   void Run(Place& place, const Queued& queued);
   void Return(Place& place, std::uint64_t run);
   void End(const AttemptPtr& attempt, const Outcome& outcome);

@@ -1,5 +1,6 @@
 #include "framework/mill/attempt.h"
 
+#include "framework/mill/starts.h"
 #include "framework/task/expiry.h"
 
 namespace millrace::engine {
@@ -37,6 +38,22 @@ std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry
   BreakerPolicy* breaker = attempt.gate ? attempt.gate->breaker() : nullptr;
   if (breaker != nullptr && !breaker->Begin(attempt.pass, now)) return GivenBack();
   return std::nullopt;
+}
+
+bool ReadyToStart(const AttemptPtr& attempt, const RetryPolicy& retry, BootTime now) {
+  const bool may_start = attempt->lease->MayStart(now);
+  const std::optional<Outcome> instead = may_start ? InsteadOfStart(*attempt, retry, now) : std::nullopt;
+  if (may_start && !instead) return true;
+  if (attempt->gate && (!may_start || !attempt->started.load(std::memory_order_relaxed))) {
+    ReturnStart(*attempt);
+    attempt->gate->TellStartsAgain();
+  }
+  if (may_start) {
+    attempt->host->Ended({attempt, Settle(retry, attempt->task, *instead, 0)});
+  } else {
+    attempt->host->Park(attempt);
+  }
+  return false;
 }
 
 Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,

@@ -116,6 +116,9 @@ class AttemptHost {
 // The last look before a start, in a life that may start it: what it ends with instead; nothing: it starts,
 // and its breaker knows of it.
 std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now);
+// The check before each start. What may not start is parked, or its attempt ended at once; others may have
+// its start.
+bool ReadyToStart(const AttemptPtr& attempt, const RetryPolicy& retry, BootTime now);
 
 // What is to be written for an attempt that has ended now; `unit` is random in [0, 1). A failure that is not
 // charged, since its breaker is open, gives the task back.

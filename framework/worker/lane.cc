@@ -281,7 +281,8 @@ void Lane::RunTaken(LaneThread& thread, const LaneSetupPtr& setup) {
     AttemptPtr attempt = thread.Next();
     const bool alone = attempt != nullptr && attempt->alone.load(std::memory_order_relaxed);
     if (attempt != nullptr && (call.attempts.empty() || !alone)) {
-      if (ReadyToStart(attempt, *setup)) call.attempts.push_back(std::move(attempt));
+      if (ReadyToStart(attempt, setup->config.retry, parts_.clock.Now()))
+        call.attempts.push_back(std::move(attempt));
       if (batches && !alone) continue;
     } else if (attempt != nullptr) {
       thread.KeepFirst(std::move(attempt));
@@ -295,7 +296,9 @@ void Lane::RunTaken(LaneThread& thread, const LaneSetupPtr& setup) {
 
 // Part of a call that failed as a whole; some of its tasks may not be wanted any more.
 void Lane::RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part) {
-  std::erase_if(part.attempts, [&](const AttemptPtr& attempt) { return !ReadyToStart(attempt, *setup); });
+  std::erase_if(part.attempts, [&](const AttemptPtr& attempt) {
+    return !ReadyToStart(attempt, setup->config.retry, parts_.clock.Now());
+  });
   if (part.attempts.size() == 1) part.deadline.reset();
   if (!part.attempts.empty()) RunCall(thread, setup, part);
 }
@@ -315,26 +318,6 @@ void Lane::NoteRan(LaneThread& thread) {
   const Ran ran = std::exchange(thread.ran, {});
   if (ran.calls > 0 && thread.taken.type != nullptr)
     thread.taken.type->pace.Ran(ran.tasks, ran.took, ran.calls);
-}
-
-// The check before each start. What may not start is parked, or its attempt ended at once; others may have
-// its start.
-bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
-  const BootTime now = parts_.clock.Now();
-  const bool may_start = attempt->lease->MayStart(now);
-  const std::optional<Outcome> instead =
-      may_start ? InsteadOfStart(*attempt, setup.config.retry, now) : std::nullopt;
-  if (may_start && !instead) return true;
-  if (attempt->gate && (!may_start || !attempt->started.load(std::memory_order_relaxed))) {
-    ReturnStart(*attempt);
-    attempt->gate->TellStartsAgain();
-  }
-  if (may_start) {
-    attempt->host->Ended({attempt, Settle(setup.config.retry, attempt->task, *instead, 0)});
-  } else {
-    attempt->host->Park(attempt);
-  }
-  return false;
 }
 
 std::vector<AttemptPtr> Lane::TakeUnwanted(Micros patience) {

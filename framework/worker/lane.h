@@ -141,7 +141,6 @@ class Lane {
   void RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part);
   void NoteRan(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
   void RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part);
-  bool ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup);
   void EndOverdue(LaneThread::Abandoned overdue);
 
   const LaneParts parts_;
