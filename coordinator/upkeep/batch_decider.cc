@@ -97,11 +97,11 @@ Result<NewTask> ParseCallback(const std::string& text, const std::string& key) {
 BatchLook BatchDecider::Look(const StoresByShard& shards, bool at_once) {
   Follow(shards);
   if (at_once) {
-    for (auto& [shard, desk] : desks_) desk.again = {};
+    for (auto& [shard, open] : open_) open.again = {};
   }
   BatchLook look = LookOnce(at_once);
-  look.unread = std::any_of(desks_.begin(), desks_.end(),
-                            [](const auto& desk) { return desk.second.again != BootTime(); });
+  look.unread = std::any_of(open_.begin(), open_.end(),
+                            [](const auto& open) { return open.second.again != BootTime(); });
   return look;
 }
 
@@ -146,35 +146,35 @@ bool BatchDecider::MayEndSoon(const Candidate& candidate) {
 }
 
 void BatchDecider::Follow(const StoresByShard& shards) {
-  std::erase_if(desks_, [&](const auto& desk) {
-    const auto found = shards.find(desk.first);
-    return found == shards.end() || found->second != desk.second.store;
+  std::erase_if(open_, [&](const auto& open) {
+    const auto found = shards.find(open.first);
+    return found == shards.end() || found->second != open.second.store;
   });
   for (const auto& [shard, store] : shards) {
-    if (!desks_.contains(shard)) desks_[shard] = {store, store->OpenBatches(), {}};
+    if (!open_.contains(shard)) open_[shard] = {store, store->OpenBatches(), {}};
   }
 }
 
 // Null: it is not one of ours, or is away.
 BatchStore* BatchDecider::At(const std::string& shard) {
-  const auto desk = desks_.find(shard);
+  const auto open = open_.find(shard);
   const BootTime now = parts_.now();
-  if (desk == desks_.end() || desk->second.again > now) return nullptr;
-  desk->second.asked = now;
-  desk->second.again = {};
-  return desk->second.batches.get();
+  if (open == open_.end() || open->second.again > now) return nullptr;
+  open->second.asked = now;
+  open->second.again = {};
+  return open->second.batches.get();
 }
 
 void BatchDecider::NoteError(const std::string& shard, const Error& error) {
   if (!IsOfTheShard(error)) return;
-  Desk& desk = desks_[shard];
+  OpenShard& open = open_[shard];
   const BootTime now = parts_.now();
-  desk.again = now + std::clamp(Micros(now - desk.asked) * kRestOfAShard, kShortestRest, kLongestRest);
+  open.again = now + std::clamp(Micros(now - open.asked) * kRestOfAShard, kShortestRest, kLongestRest);
 }
 
 // Once for each thing that is wrong.
 void BatchDecider::TellUnread(const std::string& home, const std::string& why) {
-  std::string& told = desks_[home].told;
+  std::string& told = open_[home].told;
   if (told == why) return;
   told = why;
   if (why.empty()) return;
@@ -185,7 +185,7 @@ void BatchDecider::TellUnread(const std::string& home, const std::string& why) {
 std::vector<BatchDecider::Candidate> BatchDecider::Closed() {
   std::vector<Candidate> candidates;
   std::set<Name> there;
-  for (const auto& [home, desk] : desks_) {
+  for (const auto& [home, open] : open_) {
     std::string after;
     for (bool more = true; more;) {
       BatchStore* batches = At(home);

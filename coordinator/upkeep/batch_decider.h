@@ -71,7 +71,7 @@ class BatchDecider {
     std::vector<NewTask> end = {};
   };
   // What is open in a shard.
-  struct Desk {
+  struct OpenShard {
     std::shared_ptr<Store> store;
     std::unique_ptr<BatchStore> batches;
     BootTime asked{};       // for the last time
@@ -96,7 +96,7 @@ class BatchDecider {
   void Tell(const Name& name, const std::string& what);
 
   const Parts parts_;
-  std::map<std::string, Desk> desks_;
+  std::map<std::string, OpenShard> open_;
   std::map<Name, Known> known_;
 };
 

@@ -66,11 +66,11 @@ std::size_t FanOutWatch::Moving(const StoresByShard& shards) {
   std::size_t moving = 0;
   std::map<std::string, std::map<Name, Seen>> seen;
   for (const auto& [shard, store] : shards) {
-    Desk& desk = desks_[shard];
-    if (desk.store != store) desk = {store, store->OpenFanOuts()};
-    if (desk.fan_outs == nullptr || desk.again > now) continue;
-    const auto all = desk.fan_outs->UnderWay();
-    if (!all) desk.again = now + kAskAwayAgain;
+    OpenShard& open = open_[shard];
+    if (open.store != store) open = {store, store->OpenFanOuts()};
+    if (open.fan_outs == nullptr || open.again > now) continue;
+    const auto all = open.fan_outs->UnderWay();
+    if (!all) open.again = now + kAskAwayAgain;
     if (!all) continue;
     for (const FanOut& one : *all) {
       Seen is{one.submitted + one.refused, one.place, now};

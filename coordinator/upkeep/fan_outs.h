@@ -28,7 +28,7 @@ class FanOutWatch {
   std::size_t Moving(const StoresByShard& shards);
 
  private:
-  struct Desk {
+  struct OpenShard {
     std::shared_ptr<Store> store;
     std::unique_ptr<FanOutStore> fan_outs;
     BootTime again{};
@@ -41,7 +41,7 @@ class FanOutWatch {
   };
 
   const std::function<BootTime()> now_;
-  std::map<std::string, Desk> desks_;
+  std::map<std::string, OpenShard> open_;
   std::map<std::string, std::map<Name, Seen>> seen_;  // by shard
 };
 
