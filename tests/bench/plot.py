@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Draws the figures of a benchmark as bars with the range of their rounds: plot.py FILE.json … writes FILE.svg beside
-each. Needs nothing but Python."""
+each whose figures have one unit. Needs nothing but Python."""
 import html
 import json
 import pathlib
@@ -58,7 +58,10 @@ def main(files):
         sys.exit(__doc__)
     for name in files:
         path = pathlib.Path(name)
-        path.with_suffix(".svg").write_text(draw(json.loads(path.read_text())))
+        figures = json.loads(path.read_text())
+        if not figures["unit"]:  # of several: no scale fits them all
+            continue
+        path.with_suffix(".svg").write_text(draw(figures))
         print(f"{path.with_suffix('.svg')}")
 
 

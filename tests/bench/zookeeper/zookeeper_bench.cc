@@ -1,6 +1,6 @@
-// How long a client of ZooKeeper waits for a read and for a write of three parts, and how long it takes until
-// a killed client's node is gone. On private ensembles of one and of three servers, or on the one that is
-// named. Prints median and range.
+// How long a client of ZooKeeper waits for a read and for a write of three parts, how many are answered if it
+// sends many at once, and how long it takes until a killed client's node is gone. On private ensembles of one
+// and of three servers, or on the one that is named. Prints median and range.
 //   zookeeper_bench [SERVERS]
 #include <algorithm>
 #include <chrono>
@@ -25,6 +25,8 @@ using std::chrono::seconds;
 
 constexpr int kRoundTrips = 2000;
 constexpr int kKills = 12;
+constexpr int kAtOnce = 200;
+constexpr int kTimes = 100;
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "zookeeper_bench: %s\n", what.c_str());
@@ -51,6 +53,11 @@ class Bench {
   void RoundTrips() {
     Print("get", Repeat(Get("/a")));
     Print("write: check, 2 sets", Repeat(Write({Check("/epoch"), Set("/a", "x"), Set("/b", "y")})));
+  }
+
+  void Rates() {
+    Rate("sets of 2 KB a second", Write({Set("/a", std::string(2'000, 'x'))}));
+    Rate("gets of them a second", Get("/a"));
   }
 
   // Clients are killed one after another, and the list of nodes is read until the last is gone.
@@ -98,6 +105,19 @@ class Bench {
     return times;
   }
 
+  // Of one client, 200 at a time.
+  void Rate(const char* what, const TreeRequest& request) {
+    const std::vector<TreeRequest> requests(kAtOnce, request);
+    const BootTime start = BootClock::now();
+    for (int i = 0; i < kTimes; ++i) {
+      for (const TreeReply& reply : session_->PerformAll(requests)) {
+        if (reply.status != TreeStatus::Ok) Die(reply.message);
+      }
+    }
+    const Micros took = BootClock::now() - start;
+    std::printf("  %-24s %8.0f\n", what, 1e6 * kTimes * kAtOnce / static_cast<double>(took.count()));
+  }
+
   const ZookeeperOptions options_;
   std::unique_ptr<TreeSession> session_;
 };
@@ -106,6 +126,7 @@ void Measure(const std::string& what, const std::string& servers) {
   std::printf("%s\n", what.c_str());
   Bench bench(servers);
   bench.RoundTrips();
+  bench.Rates();
   bench.Detection(seconds(6), "killed, session of 6 s");
   bench.Detection(seconds(3), "killed, session of 3 s");
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/leader/leader.h"
+#include "tests/support/counted_machine.h"
 #include "tests/support/modelled_tree_test.h"
 
 namespace millrace::engine {
@@ -12,30 +13,6 @@ using std::chrono::seconds;
 
 constexpr Micros kSessionTimeout = seconds(10);
 constexpr Micros kGather = CalmOptions{}.gather;
-
-// Counts what the machine within asks for.
-class CountedMachine final : public TreeMachine {
- public:
-  explicit CountedMachine(TreeMachine& inner) : inner_(inner) {}
-  void Event(const TreeEvent& event, BootTime now) override { inner_.Event(event, now); }
-  std::optional<TreeRequest> Next(BootTime now) override {
-    auto request = inner_.Next(now);
-    if (request) ++(request->kind == TreeRequest::Kind::Write ? writes : reads);
-    if (request && request->watch) ++watches;
-    return request;
-  }
-  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override {
-    inner_.Replied(request, reply, now);
-  }
-  BootTime WakeAt(BootTime now) const override { return inner_.WakeAt(now); }
-
-  int reads = 0;
-  int watches = 0;  // of the reads
-  int writes = 0;
-
- private:
-  TreeMachine& inner_;
-};
 
 class LeaderScaleTest : public ModelledTreeTest {
  protected:
@@ -97,7 +74,7 @@ TEST_F(LeaderScaleTest, ThreeThousandWorkersAndFourMillisecondsAReplyArePlannedF
   Candidate leader(*this, "leader", milliseconds(4));
   EXPECT_LE(Until(seconds(60), [&] { return leader.leader.Settled(); }), seconds(5));
   EXPECT_LE(leader.counted.reads, 2 * kWorkers + 100);
-  EXPECT_LE(leader.counted.watches, kWorkers + 100);
+  EXPECT_LE(leader.counted.watches.size(), kWorkers + 100U);
 
   Pass(kSessionTimeout);  // before that it judges nobody
   Vanish(7);
