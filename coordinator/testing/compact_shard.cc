@@ -53,8 +53,11 @@ void Join(std::vector<DueGroup>& groups, DueGroup row, WallTime now) {
   known->rows += row.rows;
 }
 
+// A held row has no urgency: it stands in no group.
+bool HasGroup(const CompactRow& row) { return row.state != TaskState::Held; }
+
 bool Belongs(const CompactRow& row, const DueGroup& group) {
-  return row.slice == group.slice && Urgency(row.priority, row.failures) == group.urgency &&
+  return HasGroup(row) && row.slice == group.slice && Urgency(row.priority, row.failures) == group.urgency &&
          row.handler == group.handler;
 }
 
@@ -125,7 +128,8 @@ DueMap CompactShard::Part(std::span<const TableSlices> tables, const DueWanted& 
         if (waits) Join(map.groups, group, map.now);
       }
       for (const DueGroup& after : wanted.after) {
-        if (IsOneGroup(after, group) && row.run_at > after.first_run_at) Join(map.after, group, map.now);
+        if (HasGroup(row) && IsOneGroup(after, group) && row.run_at > after.first_run_at)
+          Join(map.after, group, map.now);
       }
     }
   }
@@ -142,7 +146,7 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueW
     if (table == nullptr) continue;
     for (const std::uint64_t id : table->open) {
       const CompactRow& row = table->rows[id - 1];
-      if (!slices.Covers(row.slice, row.handler)) continue;
+      if (!HasGroup(row) || !slices.Covers(row.slice, row.handler)) continue;
       map.groups.push_back(GroupOf(slices.table, row));
     }
     if (wanted.begins_parts) map.greatest[slices.table] = table->rows.size();
@@ -322,8 +326,8 @@ void CompactShard::End(CompactRow& row, const Settlement& settlement) {
   if (settlement.failed_attempt) ++row.failures;
   row.claimed_by.clear();
   state_.keys.Ended(row.handler, row.key, settlement);
-  if (settlement.to == Settlement::To::Waiting) {
-    row.state = settlement.hold ? TaskState::Held : TaskState::Waiting;
+  if (StaysHot(settlement.to)) {
+    row.state = StateAfter(settlement.to);
     if (settlement.run_at) row.run_at = *settlement.run_at;
     if (settlement.delay) row.run_at = clock_.WallNow() + *settlement.delay;
     return;
@@ -388,7 +392,7 @@ std::size_t CompactShard::RenumberStep(const TableName& name, std::size_t limit)
   for (const std::uint64_t id : table.open) {
     CompactRow& row = table.rows[id - 1];
     if (moved == limit) break;
-    if (row.slice < table.slices || row.state != TaskState::Waiting) continue;
+    if (row.slice < table.slices || row.state == TaskState::Running) continue;
     row.slice = static_cast<std::uint32_t>(id % table.slices);
     ++moved;
   }

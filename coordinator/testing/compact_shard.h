@@ -77,7 +77,7 @@ class CompactLedger {
     entry->started = entry->started || settlement.started;
     if (settlement.to == Settlement::To::Cancelled && !entry->started) {
       entries_.erase({handler, key});
-    } else if (settlement.to != Settlement::To::Waiting) {
+    } else if (!StaysHot(settlement.to)) {
       entry->ended = true;
     }
   }

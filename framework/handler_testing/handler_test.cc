@@ -94,6 +94,7 @@ TaskEnd EndOf(Settlement::To to) {
     case Settlement::To::Failed:
       return TaskEnd::Failed;
     case Settlement::To::Waiting:
+    case Settlement::To::Held:
       break;
   }
   return TaskEnd::Waiting;

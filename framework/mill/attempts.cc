@@ -237,7 +237,7 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
 
 // No delay leads to before the due time that it had.
 void Attempts::NoteIfReturned(const Attempt& attempt, const Settlement& settlement) {
-  if (settlement.to != Settlement::To::Waiting || settlement.hold) return;
+  if (settlement.to != Settlement::To::Waiting) return;
   const Task& task = attempt.task;
   const std::uint32_t failures = task.failures + (settlement.failed_attempt ? 1 : 0);
   NoteReturned({task.key.table, task.slice, task.handler, Urgency(task.priority, failures)},

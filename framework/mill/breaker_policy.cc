@@ -14,8 +14,8 @@ BreakerRules RulesOf(const BreakerConfig& config) {
 // A hold with an error class is a failure too: an exception, or an overrun, of a type that holds what it
 // throws at (`on_exception`). One without is the handler's own word, and none of its partner.
 bool Failed(const Outcome& outcome) {
-  if (outcome.kind == OutcomeKind::Hold) return !outcome.error_class.empty();
-  return outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+  if (outcome.kind == OutcomeKind::Hold && outcome.error_class.empty()) return false;
+  return RuleOf(outcome.kind).failed_attempt;
 }
 
 }  // namespace

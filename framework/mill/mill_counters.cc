@@ -58,6 +58,7 @@ void MillCounters::Count(TypeCounters& type, const Settlement& settlement, const
     case Settlement::To::Failed:
       return count(failed, type.failed, type.ran_badly);
     case Settlement::To::Waiting:
+    case Settlement::To::Held:
       break;
   }
   if (settlement.failed_attempt) return count(retried, type.retried, type.ran_badly);

@@ -354,7 +354,6 @@ void Settler::MendBroken(AttemptResult result, const std::string& error) {
            {{"task", ToString(TaskName{result.attempt->shard, settlement.key})}, {"error", error}});
   settlement.to = Settlement::To::Failed;
   settlement.failed_attempt = true;
-  settlement.hold = false;
   settlement.run_at.reset();
   settlement.delay.reset();
   settlement.text = kNotStored;

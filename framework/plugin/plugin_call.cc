@@ -15,8 +15,6 @@ constexpr std::int64_t kLatestTime =
     253'402'300'799'000'000;  // 9999-12-31T23:59:59Z, as far as a DATETIME goes
 constexpr std::int64_t kLongestDelay = 100LL * 366 * 86'400 * 1'000'000;
 
-bool HasTime(OutcomeKind kind) { return kind == OutcomeKind::Retry || kind == OutcomeKind::Snooze; }
-
 // False where the time is impossible.
 bool ReadTime(const millrace_outcome& raw, Outcome& outcome) {
   if (raw.at_us != 0) {
@@ -126,7 +124,7 @@ Outcome ReadOutcome(const millrace_outcome* given) {
   outcome.kind = kKinds[raw->kind];
   outcome.text = Storable(View(raw->text));
   outcome.error_class = Storable(View(raw->error_class), kMaxErrorClass);
-  if (HasTime(outcome.kind) && !ReadTime(*raw, outcome)) {
+  if (RuleOf(outcome.kind).says_when && !ReadTime(*raw, outcome)) {
     return BadOutcome("its time or delay is impossible (" + std::to_string(raw->at_us) + " us, delay " +
                       std::to_string(raw->delay_us) + " us)");
   }

@@ -68,8 +68,6 @@ struct TaskPage {
   std::string next;  // give it back as `after`; empty: the end
 };
 
-enum class TaskPool { Hot, Failed, Done };
-
 struct TaskCount {
   std::map<TaskState, std::uint64_t> states;  // those that match
   bool more = false;                          // there may be more: the count ended before the pool did

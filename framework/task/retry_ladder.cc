@@ -20,6 +20,18 @@ Settlement Base(const Task& task, const Outcome& outcome) {
   return settlement;
 }
 
+// The number of its next failure; the largest stays.
+std::uint32_t FailureOf(const Task& task) { return std::max(task.failures, task.failures + 1); }
+
+// Whether a failed attempt was the last one, though its outcome is for another.
+bool IsGivenUp(const RetryPolicy& policy, const Task& task, const Outcome& outcome) {
+  const OutcomeRule& rule = RuleOf(outcome.kind);
+  if (!rule.failed_attempt) return false;
+  if (FailureOf(task) >= policy.max_failures) return true;
+  const RetryClass* own = rule.to == Settlement::To::Waiting ? ClassOf(policy, outcome.error_class) : nullptr;
+  return own != nullptr && own->fail;
+}
+
 // Whether it would come due only when it may not begin any more: then it is skipped now, and what its last
 // attempt said stays in its reason.
 void EndWhereExpired(Settlement& settlement, const RetryPolicy& policy, const Task& task, WallTime now) {
@@ -58,48 +70,16 @@ Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit,
 
 Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit,
                   std::optional<WallTime> now) {
+  const OutcomeRule& rule = RuleOf(outcome.kind);
   Settlement settlement = Base(task, outcome);
-  switch (outcome.kind) {
-    case OutcomeKind::Done:
-      settlement.to = Settlement::To::Succeeded;
-      break;
-    case OutcomeKind::Skip:
-    case OutcomeKind::Cancel:
-      settlement.to = Settlement::To::Cancelled;
-      break;
-    case OutcomeKind::Fail:
-      settlement.to = Settlement::To::Failed;
-      settlement.failed_attempt = true;
-      break;
-    case OutcomeKind::Snooze:
-    case OutcomeKind::GiveBack:
-      settlement.to = Settlement::To::Waiting;
-      settlement.run_at = outcome.at;
-      if (!outcome.at) settlement.delay = outcome.delay;
-      break;
-    case OutcomeKind::Hold:
-    case OutcomeKind::Retry: {
-      settlement.failed_attempt = true;
-      const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
-      settlement.hold = outcome.kind == OutcomeKind::Hold;
-      const RetryClass* own = settlement.hold ? nullptr : ClassOf(policy, outcome.error_class);
-      if (failure >= policy.max_failures || (own != nullptr && own->fail)) {
-        settlement.to = Settlement::To::Failed;
-        settlement.hold = false;
-        break;
-      }
-      settlement.to = Settlement::To::Waiting;
-      if (settlement.hold) break;
-      settlement.run_at = outcome.at;
-      if (outcome.at) break;
-      settlement.delay =
-          outcome.delay ? *outcome.delay : RetryDelay(policy, failure, unit, outcome.error_class);
-      break;
-    }
-  }
-  const bool later = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Snooze;
-  if (now && later && settlement.to == Settlement::To::Waiting)
-    EndWhereExpired(settlement, policy, task, *now);
+  settlement.failed_attempt = rule.failed_attempt;
+  settlement.to = IsGivenUp(policy, task, outcome) ? Settlement::To::Failed : rule.to;
+  if (settlement.to != Settlement::To::Waiting) return settlement;
+  settlement.run_at = outcome.at;
+  if (!outcome.at) settlement.delay = outcome.delay;
+  if (rule.failed_attempt && !outcome.at && !outcome.delay)
+    settlement.delay = RetryDelay(policy, FailureOf(task), unit, outcome.error_class);
+  if (now && rule.says_when) EndWhereExpired(settlement, policy, task, *now);
   return settlement;
 }
 

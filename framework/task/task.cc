@@ -1,12 +1,32 @@
 #include "framework/task/task.h"
 
 #include <charconv>
+#include <iterator>
 
 #include "framework/base/escape.h"
 #include "framework/base/utf8.h"
 #include "framework/task/expiry.h"
 
 namespace millrace::engine {
+namespace {
+
+using To = Settlement::To;
+
+constexpr OutcomeRule kOutcomeRules[] = {
+    {To::Succeeded, false, false},  // Done: in the enum's order
+    {To::Waiting, true, true},      // Retry
+    {To::Failed, true, false},      // Fail
+    {To::Waiting, false, true},     // Snooze
+    {To::Cancelled, false, false},  // Skip
+    {To::Waiting, false, false},    // GiveBack
+    {To::Cancelled, false, false},  // Cancel
+    {To::Held, true, false},        // Hold
+};
+static_assert(std::size(kOutcomeRules) == static_cast<std::size_t>(OutcomeKind::Hold) + 1);
+
+}  // namespace
+
+const OutcomeRule& RuleOf(OutcomeKind kind) { return kOutcomeRules[static_cast<int>(kind)]; }
 
 const char* ToString(TaskState state) {
   switch (state) {

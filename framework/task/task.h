@@ -27,6 +27,14 @@ enum class TaskState : std::int8_t {
 const char* ToString(TaskState state);
 Result<TaskState> ParseTaskState(std::string_view text);
 
+// Each table of tasks has three: rows that wait, run or are held; the failed pool; the finished pool.
+enum class TaskPool { Hot, Failed, Done };
+constexpr TaskPool PoolOf(TaskState state) {
+  if (state == TaskState::Failed) return TaskPool::Failed;
+  const bool ended = state == TaskState::Succeeded || state == TaskState::Cancelled;
+  return ended ? TaskPool::Done : TaskPool::Hot;
+}
+
 // A task within its shard.
 struct TaskKey {
   TableName table = kDefaultTable;
@@ -161,6 +169,7 @@ struct Settlement {
     Cancelled = static_cast<int>(TaskState::Cancelled),
     Failed = static_cast<int>(TaskState::Failed),
     Waiting = static_cast<int>(TaskState::Waiting),
+    Held = static_cast<int>(TaskState::Held),  // until somebody releases it
   };
 
   TaskKey key;
@@ -170,7 +179,6 @@ struct Settlement {
   // To::Waiting only: when it is due again. Exactly one of them, or neither: due at once, run_at unchanged.
   std::optional<WallTime> run_at;
   std::optional<Micros> delay;  // after the database's now
-  bool hold = false;            // To::Waiting only: held until somebody releases it
   std::string text;             // Succeeded: the result; otherwise the reason (kept as last_error)
   std::string error_class;
   // What the handler saved last, where it is not known to be written: it stays, whatever the outcome is.
@@ -184,6 +192,16 @@ struct Settlement {
   std::string batch;
 };
 
-inline TaskState StateAfter(Settlement::To to) { return static_cast<TaskState>(to); }
+constexpr TaskState StateAfter(Settlement::To to) { return static_cast<TaskState>(to); }
+// Whether its row stays where it is: its attempt has ended, and it has not.
+constexpr bool StaysHot(Settlement::To to) { return PoolOf(StateAfter(to)) == TaskPool::Hot; }
+
+// What follows an attempt with this outcome.
+struct OutcomeRule {
+  Settlement::To to;    // where nothing else is said: see `Settle`
+  bool failed_attempt;  // one more failure
+  bool says_when;       // its handler may say when the task is due again
+};
+const OutcomeRule& RuleOf(OutcomeKind kind);
 
 }  // namespace millrace::engine

@@ -42,10 +42,6 @@ Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, O
                        kEscapedClass);
 }
 
-bool IsFailure(OutcomeKind kind) {
-  return kind == OutcomeKind::Retry || kind == OutcomeKind::Fail || kind == OutcomeKind::Hold;
-}
-
 // A failed attempt as the engine sees it: it may have been asked to end, or its exception be final. `over`:
 // the time limit, where the handler came back after it: then that is why, whatever else it says, unless it
 // failed the task for good with a class of its own.
@@ -64,7 +60,7 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
   }
   const bool for_good =
       outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() && outcome.error_class != "exception";
-  if (over && IsFailure(outcome.kind) && !for_good) {
+  if (over && RuleOf(outcome.kind).failed_attempt && !for_good) {
     outcome.error_class = "timeout";
     outcome.text = "ran over its time limit of " + FormatDuration(*over) +
                    (outcome.text.empty() ? "" : ": " + outcome.text);
@@ -171,7 +167,8 @@ Next AttemptRunner::RunOnce(const Round& round) {
   bool overran = false;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i]));
-    overran = overran || (over && IsFailure(outcomes[i].kind) && outcomes[i].error_class == "timeout");
+    overran =
+        overran || (over && RuleOf(outcomes[i].kind).failed_attempt && outcomes[i].error_class == "timeout");
     outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
                                std::move(outcomes[i]), random_.Unit());
   }

@@ -31,12 +31,6 @@ struct Counting {
 
 bool Wants(const TaskFilter& filter, TaskState state) { return !filter.state || *filter.state == state; }
 
-TaskPool PoolOf(TaskState state) {
-  if (state == TaskState::Failed) return TaskPool::Failed;
-  const bool ended = state == TaskState::Succeeded || state == TaskState::Cancelled;
-  return ended ? TaskPool::Done : TaskPool::Hot;
-}
-
 // The due index knows the types of waiting, running and held tasks; what else is asked of them the rows say.
 bool IndexKnows(const TaskFilter& filter) {
   TaskFilter simple;

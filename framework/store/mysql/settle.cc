@@ -24,7 +24,7 @@ Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
 
 Result<bool> MoveGroup(Session& session, const sql::Claimer& claimer, const SettleGroup& group) {
   const std::string ids = IdList(group);
-  if (group.to == Settlement::To::Waiting) {
+  if (StaysHot(group.to)) {
     return Hits(session, WaitText(group, claimer.number, ids), group.rows.size());
   }
   auto moved = Hits(session, MoveText(group, claimer, ids), group.rows.size());

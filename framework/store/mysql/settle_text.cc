@@ -101,11 +101,8 @@ std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const st
 }
 
 std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids) {
-  return "UPDATE " + group.table + " FORCE INDEX (PRIMARY) SET state=" +
-         PerRow(group,
-                [](const Settlement& row) {
-                  return std::to_string(static_cast<int>(row.hold ? TaskState::Held : TaskState::Waiting));
-                }) +
+  return "UPDATE " + group.table +
+         " FORCE INDEX (PRIMARY) SET state=" + std::to_string(static_cast<int>(StateAfter(group.to))) +
          ", claimed_by=0, failures=" + Failures(group) + ", run_at=" + PerRow(group, DueAgain) +
          ", last_error=" + PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); }) +
          ", progress=" + Progress(group) + ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +

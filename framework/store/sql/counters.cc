@@ -24,7 +24,7 @@ std::vector<std::string> CounterOwners(const std::string& incarnation) {
 
 void CounterSums::Add(const Settlement& settlement) {
   using To = Settlement::To;
-  if (settlement.to == To::Waiting && !settlement.failed_attempt) return;
+  if (StaysHot(settlement.to) && !settlement.failed_attempt) return;
   CounterDelta& delta = Of(settlement.key.table, settlement.handler, settlement.batch);
   delta.succeeded += settlement.to == To::Succeeded;
   delta.cancelled += settlement.to == To::Cancelled;

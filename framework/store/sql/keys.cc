@@ -166,6 +166,7 @@ std::optional<KeyFate> FateOf(const Settlement& settlement) {
     case To::Failed:
       return KeyFate::Fail;
     case To::Waiting:
+    case To::Held:
       break;
   }
   return settlement.started ? std::optional(KeyFate::Start) : std::nullopt;

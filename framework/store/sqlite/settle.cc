@@ -38,12 +38,12 @@ class Settler {
   // behind where the database refuses the row's data: all that a constraint can refuse is written by it. So a
   // batch needs no savepoint for each row, which would cost a copy of every page that the row changes.
   Result<std::int64_t> End(const Settlement& settlement) {
-    return settlement.to == Settlement::To::Waiting ? SetWaiting(settlement) : Copy(settlement);
+    return StaysHot(settlement.to) ? SetWaiting(settlement) : Copy(settlement);
   }
 
   // What follows for a row that has ended.
   Status Follow(const Settlement& settlement) {
-    if (settlement.to != Settlement::To::Waiting) {
+    if (!StaysHot(settlement.to)) {
       const TableName& table = settlement.key.table;
       BOOST_OUTCOME_TRYV(
           db_.Run(Text(table, Settlement::To::Waiting, [&] { return DeleteSql(table); }), settlement.key.id));
@@ -83,8 +83,7 @@ class Settler {
     if (settlement.run_at) due = TimeText(*settlement.run_at);
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
     std::string text;
-    return db_.Run(WaitSql(settlement.key.table),
-                   static_cast<int>(settlement.hold ? TaskState::Held : TaskState::Waiting),
+    return db_.Run(WaitSql(settlement.key.table), static_cast<int>(StateAfter(settlement.to)),
                    int{settlement.failed_attempt}, sql::Value::OrNull(due),
                    sql::Value::OrNull(Cut(settlement.text, text)), Progress(settlement), now_text_,
                    settlement.key.id, claimer_.number, settlement.attempt);

@@ -75,8 +75,9 @@ TEST_P(StoreContract, RetriedTaskWaitsUnclaimedUntilItsDelayHasPassed) {
 
 TEST_P(StoreContract, AHeldTaskIsNobodysUntilItIsReleasedAndKeepsItsReason) {
   const auto ids = AddDue(2);
-  Settlement held = End(ClaimOne(ids[0]), To::Waiting, "what is this?");
-  held.failed_attempt = held.hold = true;
+  const Task before = ClaimOne(ids[0]);
+  Settlement held = End(before, To::Held, "what is this?");
+  held.failed_attempt = true;
   Settlement retried = End(ClaimOne(ids[1]), To::Waiting, "try later");
   retried.failed_attempt = true;
   const auto report = Settle({held, retried});
@@ -87,6 +88,7 @@ TEST_P(StoreContract, AHeldTaskIsNobodysUntilItIsReleasedAndKeepsItsReason) {
   EXPECT_EQ(record.task.failures, 1U);
   EXPECT_EQ(record.task.attempt, 1U);
   EXPECT_EQ(record.task.last_error, "what is this?");
+  EXPECT_EQ(record.task.run_at, before.run_at);
   EXPECT_EQ(record.attempts.size(), 1U);
   EXPECT_EQ(Get(ids[1]).task.state, TaskState::Waiting);
   EXPECT_TRUE(Claim({ids[0]}, 1).empty());
@@ -114,7 +116,7 @@ TEST_P(StoreContract, GivenBackTaskKeepsItsPlaceAndCanBeClaimedAtOnce) {
 }
 
 TEST_P(StoreContract, WhatIsNotWrittenYetOfAProgressIsWrittenWithTheEndWhateverThatIs) {
-  for (const To to : {To::Waiting, To::Succeeded, To::Cancelled, To::Failed}) {
+  for (const To to : {To::Waiting, To::Held, To::Succeeded, To::Cancelled, To::Failed}) {
     const auto ids = AddDue(3);
     const std::vector<Task> claimed = Claim(ids);
     ASSERT_EQ(claimed.size(), 3U);

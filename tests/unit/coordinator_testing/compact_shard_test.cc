@@ -251,8 +251,8 @@ class Pair {
       settlement.started = random_.Below(2) == 0;
       settlement.attempt = row.attempt - static_cast<std::uint32_t>(row.attempt > 0 && random_.Below(4) == 0);
       using To = Settlement::To;
-      constexpr To kEnds[] = {To::Succeeded, To::Cancelled, To::Failed, To::Waiting};
-      settlement.to = kEnds[random_.Below(4)];
+      constexpr To kEnds[] = {To::Succeeded, To::Cancelled, To::Failed, To::Waiting, To::Held};
+      settlement.to = kEnds[random_.Below(std::size(kEnds))];
       settlement.failed_attempt = random_.Below(2) == 0;
       if (random_.Below(2) == 0) settlement.delay = milliseconds(random_.Below(300));
       batch.push_back(settlement);

@@ -132,13 +132,14 @@ TEST_F(BreakerPolicyTest, AFailureThatHoldsItsTaskCountsAsOne) {
   for (int i = 0; i < 3; ++i) {
     const AttemptPtr attempt = Claimed();
     ASSERT_TRUE(MayStart(attempt));
-    EXPECT_TRUE(EndWith(attempt, held).hold);
+    EXPECT_EQ(EndWith(attempt, held).to, Settlement::To::Held);
   }
   EXPECT_FALSE(gate_->Open(now_, {}));
   now_ += seconds(2);
   const AttemptPtr probe = Claimed();
   ASSERT_TRUE(MayStart(probe));
-  EXPECT_FALSE(EndWith(probe, held).hold) << "a probe's failure is nobody's but the partner's";
+  EXPECT_EQ(EndWith(probe, held).to, Settlement::To::Waiting)
+      << "a probe's failure is nobody's but the partner's";
 }
 
 TEST_F(BreakerPolicyTest, ATaskThatItsHandlerHoldsSaysNothingOfThePartner) {
@@ -147,7 +148,7 @@ TEST_F(BreakerPolicyTest, ATaskThatItsHandlerHoldsSaysNothingOfThePartner) {
   for (int i = 0; i < 3; ++i) {
     const AttemptPtr attempt = Claimed();
     ASSERT_TRUE(MayStart(attempt));
-    EXPECT_TRUE(EndWith(attempt, held).hold);
+    EXPECT_EQ(EndWith(attempt, held).to, Settlement::To::Held);
   }
   EXPECT_TRUE(gate_->Open(now_, {}));
   EXPECT_EQ(policy_->View(now_).calls, 0U);

@@ -37,7 +37,9 @@ TEST_F(MillCountersTest, EachEndIsCountedOnceForItsTypeAndInSum) {
     const Registry::Labels labels{{"handler", "noop"}, {"outcome", outcome}};
     EXPECT_EQ(registry_.GetCounter("millrace_tasks_settled_total", labels).Value(), 1U) << outcome;
   }
-  EXPECT_EQ(counters_.succeeded.Value() + counters_.failed.Value() + counters_.retried.Value(), 3U);
+  counters_.Count(noop, To(Settlement::To::Held, true), {});
+  EXPECT_EQ(noop.retried.Value(), 2U) << "a held one has failed, too";
+  EXPECT_EQ(counters_.succeeded.Value() + counters_.failed.Value() + counters_.retried.Value(), 4U);
   EXPECT_EQ(noop.wait.Count(), 4U);
   EXPECT_EQ(noop.wait.Sum(), seconds(4));
   EXPECT_EQ(noop.ran_well.Count(), 1U);

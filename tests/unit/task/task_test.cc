@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "framework/task/expiry.h"
 #include "framework/task/retry_ladder.h"
 
@@ -144,13 +146,38 @@ TEST(RetryLadderTest, AHeldTaskHasFailedOnceMoreAndWaitsForAPerson) {
   Outcome hold = RetryOf("http_404");
   hold.kind = OutcomeKind::Hold;
   const Settlement held = Settle(WithClasses(), Failing(0), hold, 0.5);
-  EXPECT_EQ(held.to, Settlement::To::Waiting);
-  EXPECT_TRUE(held.hold);
+  EXPECT_EQ(held.to, Settlement::To::Held);
   EXPECT_TRUE(held.failed_attempt);
   EXPECT_FALSE(held.delay || held.run_at);
   const Settlement last = Settle(WithClasses(), Failing(3), hold, 0.5);
   EXPECT_EQ(last.to, Settlement::To::Failed);
-  EXPECT_FALSE(last.hold);
+}
+
+TEST(RetryLadderTest, EachOutcomeLeadsToOneStateAndTellsWhetherItWasAFailure) {
+  using To = Settlement::To;
+  const std::tuple<OutcomeKind, To, bool> rules[] = {
+      {OutcomeKind::Done, To::Succeeded, false},   {OutcomeKind::Retry, To::Waiting, true},
+      {OutcomeKind::Fail, To::Failed, true},       {OutcomeKind::Snooze, To::Waiting, false},
+      {OutcomeKind::Skip, To::Cancelled, false},   {OutcomeKind::GiveBack, To::Waiting, false},
+      {OutcomeKind::Cancel, To::Cancelled, false}, {OutcomeKind::Hold, To::Held, true}};
+  for (const auto& [kind, to, failed] : rules) {
+    for (const std::uint32_t failures : {0U, 3U}) {
+      const Settlement settlement = Settle({}, Failing(failures), {.kind = kind}, 0.5);
+      const bool last = failed && failures == 3;
+      EXPECT_EQ(settlement.to, last ? To::Failed : to) << static_cast<int>(kind);
+      EXPECT_EQ(settlement.failed_attempt, failed) << static_cast<int>(kind);
+      EXPECT_EQ(RuleOf(kind).says_when, kind == OutcomeKind::Retry || kind == OutcomeKind::Snooze);
+    }
+  }
+}
+
+TEST(TaskTest, APoolIsThatOfAState) {
+  EXPECT_EQ(PoolOf(TaskState::Waiting), TaskPool::Hot);
+  EXPECT_EQ(PoolOf(TaskState::Running), TaskPool::Hot);
+  EXPECT_EQ(PoolOf(TaskState::Held), TaskPool::Hot);
+  EXPECT_EQ(PoolOf(TaskState::Failed), TaskPool::Failed);
+  EXPECT_EQ(PoolOf(TaskState::Succeeded), TaskPool::Done);
+  EXPECT_EQ(PoolOf(TaskState::Cancelled), TaskPool::Done);
 }
 
 TEST(RetryLadderTest, SnoozeAndGiveBackAreNoFailures) {
