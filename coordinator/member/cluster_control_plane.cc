@@ -84,10 +84,10 @@ std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
 }
 
 void ClusterControlPlane::Publish(BreakerWords words) {
-  auto next = std::make_shared<const BreakerWords>(std::move(words));
   {
     MutexLock lock(mutex_);
-    breakers_ = std::move(next);
+    if (breakers_ && *breakers_ == words) return;  // they are read again and again
+    breakers_ = std::make_shared<const BreakerWords>(std::move(words));
   }
   TellChange();
 }

@@ -65,16 +65,23 @@ TEST_F(ClusterControlPlaneTest, SharesAreToldAtOnceAndWhenTheyChange) {
   EXPECT_THAT(told, SizeIs(2));
 }
 
-TEST_F(ClusterControlPlaneTest, WhoFollowsChangesHearsOfEachViewAndOfEachWordOfBreakers) {
+TEST_F(ClusterControlPlaneTest, WhoFollowsChangesHearsOfEachViewAndOfEachNewWordOfBreakers) {
   ClusterControlPlane plane(Options());
   int heard = 0;
   plane.FollowChanges([&] { ++heard; });
   plane.Publish(view_);
   plane.Publish(BreakerWords{});
   EXPECT_EQ(heard, 2);
+  plane.Publish(BreakerWords{});
+  EXPECT_EQ(heard, 2) << "the nodes were read again, and say the same";
+  plane.Publish(BreakerWords{{"mail", {.opening = 1}}});
+  plane.Publish(BreakerWords{{"mail", {.opening = 1}}});
+  plane.Publish(BreakerWords{{"mail", {.opening = 1, .turn = 2}}});
+  plane.Publish(BreakerWords{});
+  EXPECT_EQ(heard, 5);
   plane.FollowChanges(nullptr);
   plane.Publish(view_);
-  EXPECT_EQ(heard, 2);
+  EXPECT_EQ(heard, 5);
 }
 
 TEST_F(ClusterControlPlaneTest, WhoIsRegisteredAnewWhileItsSessionMayBeOverHasNoShareUntilItHasReadItAgain) {
