@@ -4,11 +4,14 @@
 // truth it comes on top.
 //   sizing_bench [--cluster WORKERS,SHARDS,SLICES]... [--rounds N] [--json FILE]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +117,9 @@ class Cluster {
     add("first plan, MB written", begun.asked.written / 1e6);
     add("first plan, s of processor", begun.asked.cpu);
     add("watches of the leader", static_cast<double>(first.process.counted.watches.size()));
+    const Spread spread = Spreads();
+    add("shards of a worker, at most", static_cast<double>(spread.shards_of_a_worker));
+    add("workers of a shard, at most", static_cast<double>(spread.workers_of_a_shard));
     Pass(seconds(60));  // the calm behind it
 
     const auto rest = Over(first.process, kRest);
@@ -218,6 +224,31 @@ class Cluster {
       slices += engine::ReadAssign(page->second.data)->slices.size();
     }
     return slices;
+  }
+  // Whose connections a database has.
+  struct Spread {
+    std::size_t shards_of_a_worker = 0;
+    std::size_t workers_of_a_shard = 0;
+  };
+  Spread Spreads() const {
+    std::map<std::string, std::set<std::string>> workers;  // by shard
+    std::map<std::string, std::set<std::string>> shards;   // by worker
+    for (const auto& [path, node] : ensemble_.head().nodes()) {
+      if (!path.starts_with("/assign/")) continue;
+      const std::string id = path.substr(8, path.find('/', 8) - 8);
+      const auto page = engine::ReadAssign(node.data);
+      for (const std::string& slice : page->slices) {
+        const std::string shard = slice.substr(0, slice.find('/'));
+        workers[shard].insert(id);
+        shards[id].insert(shard);
+      }
+    }
+    const auto largest = [](const auto& sets) {
+      std::size_t size = 0;
+      for (const auto& [name, set] : sets) size = std::max(size, set.size());
+      return size;
+    };
+    return {largest(shards), largest(workers)};
   }
   // All slices are somebody's: the last worker has its own.
   bool Planned(const engine::Leader& leader) const {
