@@ -25,8 +25,8 @@ using std::chrono::seconds;
 
 constexpr int kRoundTrips = 2000;
 constexpr int kKills = 12;
-constexpr int kAtOnce = 200;
-constexpr int kTimes = 100;
+constexpr int kAtOnce = 20;
+constexpr int kTimes = 500;
 
 [[noreturn]] void Die(const std::string& what) {
   std::fprintf(stderr, "zookeeper_bench: %s\n", what.c_str());
@@ -105,7 +105,7 @@ class Bench {
     return times;
   }
 
-  // Of one client, 200 at a time.
+  // Of one client, some at a time.
   void Rate(const char* what, const TreeRequest& request) {
     const std::vector<TreeRequest> requests(kAtOnce, request);
     const BootTime start = BootClock::now();
