@@ -39,13 +39,13 @@ void ClusterControlPlane::Publish(const MemberView& view) {
 }
 
 void ClusterControlPlane::TellChange() {
-  MutexLock lock(changed_mutex_);
-  if (changed_) changed_();
+  MutexLock lock(wakes_mutex_);
+  for (Signal* const wake : wakes_) wake->Notify();
 }
 
-void ClusterControlPlane::FollowChanges(Changed changed) {
-  MutexLock lock(changed_mutex_);
-  changed_ = std::move(changed);
+void ClusterControlPlane::FollowChanges(std::vector<Signal*> wakes) {
+  MutexLock lock(wakes_mutex_);
+  wakes_ = std::move(wakes);
 }
 
 void ClusterControlPlane::TellShares() {

@@ -53,7 +53,7 @@ class ClusterControlPlane final : public ControlPlane {
   // What the worker asked for last; nullopt: none of its types has a breaker.
   std::optional<BreakerAsks> AskedOfBreakers() const;
   void FollowShares(SharesTold told) override;
-  void FollowChanges(Changed changed) override;
+  void FollowChanges(std::vector<Signal*> wakes) override;
   // Where the session may be over, its shares may be others' by now: it has none until ReadAnew.
   void LifeBegun() override;
   // What the view says was read in a session that lives.
@@ -78,8 +78,8 @@ class ClusterControlPlane final : public ControlPlane {
   std::shared_ptr<const LimitShares> shares_told_ MILLRACE_GUARDED_BY(shares_mutex_);  // last; null: none
   bool void_ MILLRACE_GUARDED_BY(shares_mutex_) = false;  // what the view says may be others'
 
-  Mutex changed_mutex_;  // held while it is called
-  Changed changed_ MILLRACE_GUARDED_BY(changed_mutex_);
+  Mutex wakes_mutex_;
+  std::vector<Signal*> wakes_ MILLRACE_GUARDED_BY(wakes_mutex_);
 
   mutable Mutex shards_mutex_;
   std::shared_ptr<const Config> seen_ MILLRACE_GUARDED_BY(shards_mutex_);

@@ -35,8 +35,8 @@ class ConfigFollower {
   Status Start();
   void RequestStop();
   void Stop();
-  // The configuration may be a new one. Thread-safe.
-  void LookNow() { wake_.Notify(); }
+  // To be notified where the configuration may be a new one.
+  Signal& changed() { return wake_; }
   // Its thread has ended. Thread-safe.
   bool Ended() const { return ended_.load(); }
   // nullopt: handlers have not been opened by this configuration. Thread-safe.

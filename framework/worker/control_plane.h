@@ -14,6 +14,7 @@
 #include "framework/policy/limit_shares.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/store.h"
+#include "framework/threads/signal.h"
 
 namespace millrace::engine {
 
@@ -49,12 +50,10 @@ class ControlPlane {
   // told that they are in force. Nobody: each limit is the worker's own as a whole. An empty function ends
   // it; once this returns the former is not called any more.
   virtual void FollowShares(SharesTold /*told*/) {}
-  using Changed = std::function<void()>;
-  // Says so, on whatever thread, where what is answered here has become another by somebody's word, so that
-  // the worker need not ask often while it has nothing in hand. A hint: it asks all the same. What is called
-  // waits for nobody and does not call back. An empty function ends it; once this returns the former is not
-  // called any more.
-  virtual void FollowChanges(Changed /*changed*/) {}
+  // Notifies these where what is answered here has become another by somebody's word, so that the worker need
+  // not ask often while it has nothing in hand. A hint: it asks all the same. None end it; once this returns
+  // the former are not notified any more.
+  virtual void FollowChanges(std::vector<Signal*> /*wakes*/) {}
   // The worker was registered in a shard: whoever counted it among the dead before may have given its shares
   // to others.
   virtual void LifeBegun() {}

@@ -163,10 +163,7 @@ Status Worker::Body::Start() {
   parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
   admission_.Follow(lanes_->WithThreads(*config));
   config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_, tick_);
-  parts_.control.FollowChanges([this] {
-    config_->LookNow();
-    tick_.Notify();
-  });
+  parts_.control.FollowChanges({&config_->changed(), &tick_});
   engine::Status started = StartMills();
   if (!started) Undo();
   return started;
@@ -176,7 +173,7 @@ Status Worker::Body::Start() {
 void Worker::Body::Undo() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
-  parts_.control.FollowChanges(nullptr);
+  parts_.control.FollowChanges({});
   rings_.reset();
   config_->Stop();
   permits_->Stop();
@@ -392,7 +389,7 @@ void Worker::Body::Finish() {
 void Worker::Body::JoinAll() {
   measured_.End();
   parts_.control.FollowShares(nullptr);
-  parts_.control.FollowChanges(nullptr);
+  parts_.control.FollowChanges({});
   if (rings_) rings_->Stop();
   permits_->RequestStop();
   mills_->RequestEnd();

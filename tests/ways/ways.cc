@@ -197,7 +197,7 @@ class MarkedControlPlane final : public ControlPlane {
     return config;
   }
   std::shared_ptr<const Pauses> Paused() override { return cluster_.Paused(); }
-  void FollowChanges(Changed changed) override { cluster_.FollowChanges(std::move(changed)); }
+  void FollowChanges(std::vector<Signal*> wakes) override { cluster_.FollowChanges(std::move(wakes)); }
 
  private:
   ClusterControlPlane& cluster_;

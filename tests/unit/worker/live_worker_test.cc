@@ -311,7 +311,7 @@ TEST_F(LiveWorkerTest, AWorkerWithNothingInHandLooksSeldomUntilItHearsOfAChangeO
   };
   ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
   ASSERT_TRUE(Eventually(*worker, [&] {
-    control_.changes.Get()();
+    control_.TellChange();
     return looks_in_a_second() >= 10;
   }));
   ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
@@ -321,7 +321,7 @@ TEST_F(LiveWorkerTest, AWorkerWithNothingInHandLooksSeldomUntilItHearsOfAChangeO
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
   worker.reset();
-  EXPECT_FALSE(control_.changes.Get());
+  EXPECT_TRUE(control_.wakes.Get().empty());
 }
 
 // One that nobody tells of waits for the next look, a tenth of a second after the last.
@@ -332,7 +332,7 @@ TEST_F(LiveWorkerTest, ANewConfigurationThatItIsToldOfIsTakenAtOnce) {
     for (int change = 0; change < 20; ++change) {
       const auto next = std::make_shared<const Config>(config_);
       control_.config.Set(next);
-      control_.changes.Get()();
+      control_.TellChange();
       EXPECT_TRUE(Eventually(*worker, [&] { return worker->Refused(next).has_value(); }));
     }
     return BootClock::now() - begun;

@@ -102,7 +102,10 @@ struct SettableControlPlane final : public ControlPlane {
     if (const auto now = shares.Get(); now && told) told(now);
   }
 
-  void FollowChanges(Changed changed) override { changes.Set(std::move(changed)); }
+  void FollowChanges(std::vector<Signal*> now) override { wakes.Set(std::move(now)); }
+  void TellChange() {
+    for (Signal* const wake : wakes.Get()) wake->Notify();
+  }
 
   void Pause(const std::vector<std::string>& names) {
     auto parsed = Pauses::Parse(names);
@@ -115,7 +118,7 @@ struct SettableControlPlane final : public ControlPlane {
   Settable<std::shared_ptr<const Pauses>> pauses;
   Settable<StoresByShard> shards;
   Settable<std::shared_ptr<const LimitShares>> shares;  // null: nobody divides limits
-  Settable<Changed> changes;                            // whom to tell; empty: nobody listens
+  Settable<std::vector<Signal*>> wakes;                 // whom to tell of changes
   std::atomic<int> looks{0};
 };
 
