@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "framework/policy/scan_deal.h"
-
 namespace millrace::engine {
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
 #include "framework/mill/scope.h"
+#include "framework/policy/scan_deal.h"
 
 namespace millrace::engine {
 
@@ -24,7 +24,7 @@ class ScanPart {
   struct Deal {
     ScannersConfig::By by = ScannersConfig::By::Shard;
     std::size_t strands = 1;
-    std::map<TableName, std::size_t> tables;  // by table: each one's strand
+    TableDeal tables;
     std::shared_ptr<const ScanRules> rounds;
   };
 

@@ -40,8 +40,9 @@ void ScanStrands::Follow(bool scope_changed) {
   deal->by = settings.config.by;
   deal->strands = std::min(wanted_, settings.count);
   deal->rounds = settings.rounds;
-  const bool moved = tables_.Deal({tables.begin(), tables.end()}, deal->strands);
-  deal->tables = tables_.Strands();
+  deal->tables = DealTables(tables_, {tables.begin(), tables.end()}, deal->strands);
+  const bool moved = deal->tables != tables_;
+  tables_ = deal->tables;
   const bool dealt = settings_.count > 0 && !moved && settings.config == settings_.config &&
                      settings.rounds == settings_.rounds && settings.count == settings_.count;
   settings_ = std::move(settings);

@@ -4,13 +4,13 @@
 
 namespace millrace::engine {
 
-bool TableDeal::Deal(const std::vector<TableName>& tables, std::size_t strands) {
-  std::map<TableName, std::size_t> dealt;
+TableDeal DealTables(const TableDeal& before, const std::vector<TableName>& tables, std::size_t strands) {
+  TableDeal dealt;
   std::vector<std::size_t> counts(strands);
   const std::size_t most = (tables.size() + strands - 1) / strands;
   for (const TableName& table : tables) {
-    const auto known = strands_.find(table);
-    if (known == strands_.end() || known->second >= strands || dealt.contains(table)) continue;
+    const auto known = before.find(table);
+    if (known == before.end() || known->second >= strands || dealt.contains(table)) continue;
     if (counts[known->second] == most) continue;  // there is a strand with fewer now
     dealt.emplace(table, known->second);
     ++counts[known->second];
@@ -21,9 +21,7 @@ bool TableDeal::Deal(const std::vector<TableName>& tables, std::size_t strands) 
     dealt.emplace(table, static_cast<std::size_t>(least - counts.begin()));
     ++*least;
   }
-  const bool changed = dealt != strands_;
-  strands_ = std::move(dealt);
-  return changed;
+  return dealt;
 }
 
 }  // namespace millrace::engine

@@ -12,17 +12,11 @@ namespace millrace::engine {
 
 inline constexpr std::uint32_t kPriorities = 10;
 
-// No strand has more tables than an even deal would give it; as far as that allows, a table stays where it
-// is. Not thread-safe.
-class TableDeal {
- public:
-  // True if any table is another strand's now.
-  bool Deal(const std::vector<TableName>& tables, std::size_t strands);
-  const std::map<TableName, std::size_t>& Strands() const { return strands_; }
+using TableDeal = std::map<TableName, std::size_t>;  // by table: its strand
 
- private:
-  std::map<TableName, std::size_t> strands_;
-};
+// No strand has more tables than an even deal would give it; as far as that allows, a table stays where it
+// was before.
+TableDeal DealTables(const TableDeal& before, const std::vector<TableName>& tables, std::size_t strands);
 
 // Neighbouring priorities are one strand's; the most urgent are the first one's.
 constexpr std::size_t StrandOfPriority(std::uint32_t priority, std::size_t strands) {

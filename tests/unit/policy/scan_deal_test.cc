@@ -12,38 +12,29 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 TEST(TableDealTest, EachTableHasAStrandOfItsOwnWhileThereAreEnough) {
-  TableDeal deal;
-  EXPECT_TRUE(deal.Deal({"a", "b", "c"}, 4));
-  EXPECT_THAT(deal.Strands(),
+  EXPECT_THAT(DealTables({}, {"a", "b", "c"}, 4),
               ElementsAre(Pair(TableName("a"), 0), Pair(TableName("b"), 1), Pair(TableName("c"), 2)));
 }
 
 TEST(TableDealTest, WhereThereAreMoreTheyAreSpreadEvenly) {
-  TableDeal deal;
-  deal.Deal({"a", "b", "c", "d", "e"}, 2);
   std::multiset<std::size_t> strands;
-  for (const auto& [table, strand] : deal.Strands()) strands.insert(strand);
+  for (const auto& [table, strand] : DealTables({}, {"a", "b", "c", "d", "e"}, 2)) strands.insert(strand);
   EXPECT_EQ(strands.count(0), 3u);
   EXPECT_EQ(strands.count(1), 2u);
 }
 
 TEST(TableDealTest, ATableStaysWhereItIs) {
-  TableDeal deal;
-  deal.Deal({"b", "c"}, 3);
-  EXPECT_TRUE(deal.Deal({"a", "b", "c"}, 3));
-  EXPECT_THAT(deal.Strands(),
-              ElementsAre(Pair(TableName("a"), 2), Pair(TableName("b"), 0), Pair(TableName("c"), 1)));
-  EXPECT_FALSE(deal.Deal({"a", "b", "c"}, 3));
-  EXPECT_TRUE(deal.Deal({"a", "b", "c"}, 2));
-  EXPECT_THAT(deal.Strands(),
+  const TableDeal before = DealTables({}, {"b", "c"}, 3);
+  const TableDeal deal = DealTables(before, {"a", "b", "c"}, 3);
+  EXPECT_THAT(deal, ElementsAre(Pair(TableName("a"), 2), Pair(TableName("b"), 0), Pair(TableName("c"), 1)));
+  EXPECT_EQ(DealTables(deal, {"a", "b", "c"}, 3), deal);
+  EXPECT_THAT(DealTables(deal, {"a", "b", "c"}, 2),
               ElementsAre(Pair(TableName("a"), 0), Pair(TableName("b"), 0), Pair(TableName("c"), 1)));
 }
 
 TEST(TableDealTest, AStrandThatComesTakesOverFromThoseThatHaveTooMany) {
-  TableDeal deal;
-  deal.Deal({"a", "b", "c"}, 1);
-  EXPECT_TRUE(deal.Deal({"a", "b", "c"}, 3));
-  EXPECT_THAT(deal.Strands(),
+  const TableDeal before = DealTables({}, {"a", "b", "c"}, 1);
+  EXPECT_THAT(DealTables(before, {"a", "b", "c"}, 3),
               ElementsAre(Pair(TableName("a"), 0), Pair(TableName("b"), 1), Pair(TableName("c"), 2)));
 }
 
