@@ -59,7 +59,7 @@ std::string Literal(const QueryPlace::Value& value, std::vector<SqlValue>& value
   values.emplace_back(value.text);
   if (value.kind == SqlKind::Date) return "CAST(? AS DATE)";
   if (value.kind == SqlKind::Time) return "CAST(? AS DATETIME(6))";
-  if (value.kind == SqlKind::Span) return "CAST(? AS TIME(6))";
+  if (value.kind == SqlKind::Span) return "CAST(CAST(? AS CHAR) AS TIME(6))";  // MySQL: ? alone is a moment
   return "?";
 }
 

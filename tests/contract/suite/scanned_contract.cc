@@ -56,7 +56,7 @@ TEST_P(ScannedContract, AClaimReturnsWhatAScanHasReadAndWhatItReadsItselfAlike) 
   const std::string large = R"({"x":")" + std::string(5000, 'x') + R"("})";
   for (int i = 0; i < 2; ++i) {
     const auto due = Now() - std::chrono::hours(1);
-    Add({.params = R"({"a":"ü\\'"})",
+    Add({.params = R"({"a":"ü\\\\'"})",
          .slice = 1,
          .run_at = due,
          .biz_key = "k" + std::to_string(i),
