@@ -1,6 +1,5 @@
 #include "framework/plugin/handler_instance.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -125,7 +124,7 @@ Outcome AskNextRetry(HandlerInstance& handler, const HandlerConfig& config, cons
                      const Task& task, Outcome outcome, double unit) {
   if (!handler.Defaults().next_retry || config.given.contains("retry.delays")) return outcome;
   if (outcome.kind != OutcomeKind::Retry || outcome.at || outcome.delay) return outcome;
-  const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
+  const std::uint32_t failure = NextFailure(task);
   if (failure >= config.retry.max_failures || ClassOf(config.retry, outcome.error_class) != nullptr)
     return outcome;
   const Micros ladder_delay = RetryDelay(config.retry, failure, 0.5);

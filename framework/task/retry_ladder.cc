@@ -20,14 +20,11 @@ Settlement Base(const Task& task, const Outcome& outcome) {
   return settlement;
 }
 
-// The number of its next failure; the largest stays.
-std::uint32_t FailureOf(const Task& task) { return std::max(task.failures, task.failures + 1); }
-
 // Whether a failed attempt was the last one, though its outcome is for another.
 bool IsGivenUp(const RetryPolicy& policy, const Task& task, const Outcome& outcome) {
   const OutcomeRule& rule = RuleOf(outcome.kind);
   if (!rule.failed_attempt) return false;
-  if (FailureOf(task) >= policy.max_failures) return true;
+  if (NextFailure(task) >= policy.max_failures) return true;
   const RetryClass* own = rule.to == Settlement::To::Waiting ? ClassOf(policy, outcome.error_class) : nullptr;
   return own != nullptr && own->fail;
 }
@@ -47,6 +44,8 @@ void EndWhereExpired(Settlement& settlement, const RetryPolicy& policy, const Ta
 }
 
 }  // namespace
+
+std::uint32_t NextFailure(const Task& task) { return std::max(task.failures, task.failures + 1); }
 
 Micros Spread(Micros delay, double jitter, double unit) {
   const double factor = 1.0 + jitter * (2.0 * unit - 1.0);
@@ -78,7 +77,7 @@ Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& ou
   settlement.run_at = outcome.at;
   if (!outcome.at) settlement.delay = outcome.delay;
   if (rule.failed_attempt && !outcome.at && !outcome.delay)
-    settlement.delay = RetryDelay(policy, FailureOf(task), unit, outcome.error_class);
+    settlement.delay = RetryDelay(policy, NextFailure(task), unit, outcome.error_class);
   if (now && rule.says_when) EndWhereExpired(settlement, policy, task, *now);
   return settlement;
 }

@@ -31,6 +31,8 @@ struct RetryPolicy {
 // What the policy says of errors of this class: null where none of its classes fits.
 const RetryClass* ClassOf(const RetryPolicy& policy, std::string_view error_class);
 
+std::uint32_t NextFailure(const Task& task);  // its number, 1 for the first; the largest stays
+
 // The delay after the failure with this number (1 is the first): the tier of the ladder, or of its class's
 // own, then the last tier again, spread by the jitter. `unit` is random in [0, 1).
 Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit,

@@ -324,6 +324,28 @@ TEST_F(LiveWorkerTest, AWorkerWithNothingInHandLooksSeldomUntilItHearsOfAChangeO
   EXPECT_TRUE(control_.wakes.Get().empty());
 }
 
+// At rest, the next look comes a fifth of a second after the last.
+TEST_F(LiveWorkerTest, ATaskThatIsTakenAtRestIsWatchedFromItsStartOn) {
+  auto worker = Start(false);
+  const auto until_a_look = [&] {
+    const BootTime begun = BootClock::now();
+    const int before = control_.looks;
+    EXPECT_TRUE(Eventually(*worker, [&] { return control_.looks != before; }));
+    return BootClock::now() - begun;
+  };
+  const auto soon = [&] {
+    release_ = false;
+    EXPECT_TRUE(Eventually(*worker, [&] { return until_a_look() > milliseconds(150); }));
+    SubmitTo(*main_, "slow");
+    EXPECT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
+    const bool is_soon = until_a_look() < milliseconds(100);
+    release_ = true;
+    EXPECT_TRUE(Eventually(*worker, [&] { return slow_now_ == 0; }));
+    return is_soon;
+  };
+  EXPECT_TRUE(Eventually(*worker, [&] { return soon() && soon() && soon(); }));
+}
+
 // One that nobody tells of waits for the next look, a tenth of a second after the last.
 TEST_F(LiveWorkerTest, ANewConfigurationThatItIsToldOfIsTakenAtOnce) {
   auto worker = Start(false);
