@@ -216,13 +216,23 @@ class Cluster {
     asked.Since(before);
     return {timeline_.Now() - begun, asked};
   }
-  std::size_t SlicesOf(const std::string& id) const {
+  // All that a worker has, or that all have who are there.
+  void EachSlice(const std::string& id,
+                 const std::function<void(const std::string& id, const std::string& slice)>& hear) const {
+    const std::string root = "/assign/";
     const auto& nodes = ensemble_.head().nodes();
-    std::size_t slices = 0;
-    for (auto page = nodes.lower_bound("/assign/" + id); page != nodes.end(); ++page) {
-      if (page->first != "/assign/" + id && !page->first.starts_with("/assign/" + id + "/")) break;
-      slices += engine::ReadAssign(page->second.data)->slices.size();
+    for (auto page = nodes.lower_bound(root + id); page != nodes.end(); ++page) {
+      if (!page->first.starts_with(root)) break;
+      const std::string whose =
+          page->first.substr(root.size(), page->first.find('/', root.size()) - root.size());
+      if (!id.empty() && whose != id) break;
+      const auto assigned = engine::ReadAssign(page->second.data);
+      for (const std::string& slice : assigned->slices) hear(whose, slice);
     }
+  }
+  std::size_t SlicesOf(const std::string& id) const {
+    std::size_t slices = 0;
+    EachSlice(id, [&](const std::string&, const std::string&) { ++slices; });
     return slices;
   }
   // Whose connections a database has.
@@ -233,16 +243,11 @@ class Cluster {
   Spread Spreads() const {
     std::map<std::string, std::set<std::string>> workers;  // by shard
     std::map<std::string, std::set<std::string>> shards;   // by worker
-    for (const auto& [path, node] : ensemble_.head().nodes()) {
-      if (!path.starts_with("/assign/")) continue;
-      const std::string id = path.substr(8, path.find('/', 8) - 8);
-      const auto page = engine::ReadAssign(node.data);
-      for (const std::string& slice : page->slices) {
-        const std::string shard = slice.substr(0, slice.find('/'));
-        workers[shard].insert(id);
-        shards[id].insert(shard);
-      }
-    }
+    EachSlice("", [&](const std::string& id, const std::string& slice) {
+      const std::string shard = slice.substr(0, slice.find('/'));
+      workers[shard].insert(id);
+      shards[id].insert(shard);
+    });
     const auto largest = [](const auto& sets) {
       std::size_t size = 0;
       for (const auto& [name, set] : sets) size = std::max(size, set.size());
