@@ -178,6 +178,10 @@ std::string PrivateMariadb::AsRoot(const std::string& sql) const {
   return output;
 }
 
+bool PrivateMariadb::IsMariadb() const {
+  return AsRoot("SELECT VERSION()").find("MariaDB") != std::string::npos;
+}
+
 TestServer ServerOf(const PrivateMariadb& server) {
   return {LoopbackUrl(server.port()), server.password_file()};
 }

@@ -35,6 +35,8 @@ class PrivateMariadb {
   void Pause();  // SIGSTOP; returns when it stands still
   void Resume();
 
+  bool IsMariadb() const;  // not where scripts/with-mysql has put MySQL in its place
+
   // Runs SQL as root through the server's socket, with the plain client. Returns what it prints.
   std::string AsRoot(const std::string& sql) const;
 

@@ -52,17 +52,20 @@ def delete(s, cluster, names, bound, how=None):
     least = term + 1 if ends else term
     before = _notes(cluster)
     began = time.monotonic()
+    went = True
     for name in names:
-        (how or _delete)(cluster.tree, {"": ROOT, "..": "/millrace"}.get(name, f"{ROOT}/{name}"))
+        went = (how or _delete)(cluster.tree, {"": ROOT, "..": "/millrace"}.get(name, f"{ROOT}/{name}"))
     gone = time.monotonic() - began
     wait_until(f"after a delete of {what} all is there again", lambda: _is_whole(cluster, least), bound + 10, 0.05)
     took = time.monotonic() - began
-    told = [node for note in _notes(cluster) if note not in before for node in note["nodes"]]
+    told, said = [], False
+    while not said and time.monotonic() - began <= bound:  # the note follows what was made again
+        told = [node for note in _notes(cluster) if note not in before for node in note["nodes"]]
+        said = told or not went if how else all(("/" if name in ("", "..") else f"/{name}") in told for name in names)
     poll = json.loads(cluster.tree.get(f"{ROOT}/config/engine")[0]).get("poll")
-    said = told if how else all(("/" if name in ("", "..") else f"/{name}") in told for name in names)
     s.check(f"{what} deleted: all owned again within {bound} s, a leader of a term {'above' if ends else 'not below'}, "
             "the configuration as it was, and the status says so", f"{took:.1f} s (the delete itself {gone:.1f} s), term {term} → "
-            f"{_term(cluster)}, poll {poll}, made again {' '.join(told[:4])} …",
+            f"{_term(cluster)}, poll {poll}, made again {' '.join(told[:4]) if went else 'nothing, since it was never gone'} …",
             took <= bound and said and poll == POLL)
 
 
@@ -74,21 +77,22 @@ def _delete(tree, path):
             for each in reversed(_below(tree, path)):
                 deletes.delete(each)
             if not any(isinstance(result, Exception) for result in deletes.commit()):
-                return
+                return True
         except NoNodeError:
             continue  # one of them went meanwhile, by itself
     raise AssertionError(f"{path} can't be deleted")
 
 
 def _delete_one_by_one(tree, path):
-    """As people do it; what is made again meanwhile is deleted again, for a second."""
+    """As people do it; what is made again meanwhile is deleted again, for a second. Whether it was gone for once."""
     until = time.monotonic() + 1
     while time.monotonic() < until:
         try:
             tree.delete(path, recursive=True)
-            return
+            return True
         except (NoNodeError, NotEmptyError):
             continue
+    return False
 
 
 def _below(tree, path):

@@ -1,6 +1,7 @@
 """The worker's memory while a great many tasks wait, and with the largest tasks that there may be."""
 import time
 
+from chaos.mariadb import numbers
 from chaos.processes import wait_until
 from chaos.scenario import main
 
@@ -12,7 +13,7 @@ def run(s):
     s.start_mariadb()
     s.apply_schema()
     for start in range(0, waiting, 50_000):
-        s.db.rows(f"INSERT INTO tasks (handler, params) SELECT 'sleep', '{{\"ms\": 1000}}' FROM seq_1_to_50000")
+        s.db.rows(f"INSERT INTO tasks (handler, params) SELECT 'sleep', '{{\"ms\": 1000}}' FROM {numbers(50_000)}")
     # The lane of the large ones asks for as many ahead as a lane can.
     worker = s.start_worker(handlers={"large": {"uses": "sleep", "queue": 4_000}})
     wait_until("it works", lambda: s.done() > 0, 60)
@@ -23,7 +24,7 @@ def run(s):
 
     for start in range(0, large, 500):
         s.db.rows(f"INSERT INTO tasks (handler, params) SELECT 'large', "
-                  f"CONCAT('{{\"ms\": 5, \"pad\": \"', REPEAT('x', {PAD}), '\"}}') FROM seq_1_to_500")
+                  f"CONCAT('{{\"ms\": 5, \"pad\": \"', REPEAT('x', {PAD}), '\"}}') FROM {numbers(500)}")
     wait_until("the large ones are done", lambda: s.done_of("large") == large or not worker.runs(), 120, 0.2)
     peak = worker.memory_peak_mib()
     s.check(f"and so it does with {large:,} tasks of 64 KiB each, of which its lane would claim 4,000 ahead",

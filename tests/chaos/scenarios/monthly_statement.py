@@ -5,6 +5,7 @@ import json
 import zoneinfo
 
 from chaos.cluster import Cluster
+from chaos.mariadb import numbers
 from chaos.processes import wait_until
 from chaos.scenario import main
 
@@ -12,7 +13,7 @@ CANDIDATES = ("c1", "c2", "c3")
 ZONE = "Europe/Berlin"
 PAGE = 999
 CUSTOMERS = ("CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR(40) NOT NULL, active TINYINT NOT NULL);"
-             "INSERT INTO customers SELECT seq, CONCAT('customer ', seq), seq % 11 <> 0 FROM seq_1_to_{};")
+             "INSERT INTO customers SELECT seq, CONCAT('customer ', seq), seq % 11 <> 0 FROM {};")
 
 
 def under_way(s):
@@ -57,7 +58,7 @@ def fire_again(s, firing):
 
 def run(s):
     cluster = Cluster(s, slices=16)
-    s.db.client(CUSTOMERS.format(s.size(5_500, 220_000)))
+    s.db.client(CUSTOMERS.format(numbers(s.size(5_500, 220_000))))
     customers = s.db.value("SELECT COUNT(*) FROM customers WHERE active")
     for name in CANDIDATES:
         cluster.start_coordinator(name)

@@ -1,6 +1,7 @@
 """A great many finished tasks are pruned beside the real work, which goes on as it was."""
 import time
 
+from chaos.mariadb import numbers
 from chaos.offered import OfferedLoad, capacity, slowest_window
 from chaos.processes import wait_until
 from chaos.scenario import main
@@ -17,7 +18,7 @@ def fill(s, rows):
     for start in range(0, rows, PART):
         s.db.rows("INSERT INTO tasks_done (id, slice, state, handler, params, attempt, claimed_by, result, finished_at) "
                   f"SELECT {FIRST + start} + seq, seq MOD 64, 1, 'old', '{{\"n\": 1}}', 1, 'w0.1', 'done', "
-                  f"UTC_TIMESTAMP(6) - INTERVAL 8 DAY FROM seq_1_to_{min(PART, rows - start)}")
+                  f"UTC_TIMESTAMP(6) - INTERVAL 8 DAY FROM {numbers(min(PART, rows - start))}")
     s.db.rows(f"ALTER TABLE tasks AUTO_INCREMENT = {FIRST + rows + 1}")
     s.record_transitions()
     s.db.rows("DROP TRIGGER test_tasks_done_d")

@@ -2,11 +2,13 @@
 import threading
 import time
 
+from chaos.mariadb import numbers
 from chaos.processes import wait_until
 from chaos.scenario import main
 
 # InnoDB renews what these views show only when they have not been read for a tenth of a second.
 FRESH = 0.15
+DEADLOCKS = "SELECT COUNT FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'"
 ONCE = {"retry": {"max_failures": 1}}
 
 
@@ -60,13 +62,12 @@ def hides_no_deadlock(s):
         cursor.execute("UPDATE effects SET n = n WHERE id = 7")
         cursor.execute("UPDATE effects SET pad = pad + 1 WHERE id >= 100")  # heavier, so the task is the victim
         task = s.insert("swallow", add(6, add(7)["sql"]))
-        before = s.db.rows("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'")[0][1]
-        wait_until("the task waits for our row", lambda: s.db.value(
-            "SELECT COUNT(*) FROM information_schema.innodb_lock_waits"), 20, FRESH)
+        before = s.db.value(DEADLOCKS)
+        wait_until("the task waits for our row", s.db.lock_waits, 20, FRESH)
         update = threading.Thread(target=cursor.execute, args=("UPDATE effects SET n = n WHERE id = 6",))
         update.start()
         update.join(30)
-        deadlocks = int(s.db.rows("SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'")[0][1]) - int(before)
+        deadlocks = s.db.value(DEADLOCKS) - before
         s.check("a swallowed deadlock commits nothing", f"{deadlocks} deadlock, done {in_done(s, task)}",
                 deadlocks >= 1 and not in_done(s, task))
         other.rollback()
@@ -108,7 +109,7 @@ def run(s):
     s.start_mariadb()
     s.apply_schema()
     s.db.client("CREATE TABLE effects (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0, pad INT NOT NULL DEFAULT 0);"
-                "INSERT INTO effects (id) SELECT seq FROM seq_1_to_200;")
+                f"INSERT INTO effects (id) SELECT seq FROM {numbers(200)};")
     handlers = {"refused": {"uses": "sql", **ONCE}, "commit_behind": ONCE,
                 "paused": {"uses": "sql", "timeout": f"{limit}s"}}
     first = s.start_worker(engine={"lease": f"{lease}s"}, handlers=handlers)

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from chaos.mariadb import MariaDb
+from chaos.mariadb import MariaDb, numbers
 from chaos.processes import Process, wait_until
 
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
@@ -137,7 +137,7 @@ class UpgradeTest(unittest.TestCase):
     def test_what_is_cut_off_half_way_goes_on_where_it_was(self):
         database, store = "v2", ("--store", self.fresh(2))
         self.db.client(f"INSERT INTO tasks (id,handler,params) SELECT {TASKS}+seq,'noop',CONCAT('{{\"n\":',seq,'}}') "
-                       f"FROM seq_1_to_{MANY}", database)
+                       f"FROM {numbers(MANY)}", database)
         sums = "SELECT COUNT(*),SUM(id),SUM(CRC32(CONCAT(id,' ',params))) FROM tasks"
         before = self.db.rows(sums + f" WHERE id<={TASKS + MANY}", database=database)
 

@@ -151,7 +151,8 @@ class FaultsTest(Doctor):
             self.assertEqual(list(self.quiet(code=1)), ["store.quarantine"])
 
     def test_faults_of_the_server(self):
-        with self.fault("SET GLOBAL tx_isolation='SERIALIZABLE'", "SET GLOBAL tx_isolation='REPEATABLE-READ'"):
+        with self.fault("SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+                        "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ"):
             self.assertEqual(list(self.clustered(code=1)), ["store.isolation"])
         with self.fault("SET GLOBAL innodb_flush_log_at_trx_commit=2", "SET GLOBAL innodb_flush_log_at_trx_commit=1"):
             self.assertEqual(list(self.quiet(code=1)), ["store.flush"])

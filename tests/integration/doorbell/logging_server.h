@@ -28,7 +28,7 @@ class LoggingServer {
     }
     server_.AsRoot(
         "CREATE USER bell@'127.0.0.1' IDENTIFIED BY 'ring-ring'; "
-        "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO bell@'127.0.0.1'");
+        "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO bell@'127.0.0.1'");
     auto store = Open(database_.url().port, Bell());
     const Status applied = store->OpenSchema()->Apply({.tables = 1, .slices = 16});
     EXPECT_TRUE(applied) << applied.error().message;
@@ -61,7 +61,7 @@ class LoggingServer {
 
  private:
   static std::vector<std::string> Options(const std::vector<std::string>& more) {
-    std::vector<std::string> options{"--log-bin=bin", "--server-id=1", "--binlog-format=MIXED"};
+    std::vector<std::string> options{"--log-bin=bin", "--server-id=1"};
     options.insert(options.end(), more.begin(), more.end());
     return options;
   }

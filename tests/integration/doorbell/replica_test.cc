@@ -1,5 +1,5 @@
 // Doorbells beside a real replica: it is never thrown off, and no commit waits for a doorbell.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <chrono>
 #include <thread>
@@ -19,14 +19,19 @@ class BesideAReplica : public ::testing::Test {
         "CREATE USER copy@'127.0.0.1' IDENTIFIED BY 'copy'; "
         "GRANT REPLICATION SLAVE ON *.* TO copy@'127.0.0.1'");
     replica_.AsRoot(
-        "CHANGE MASTER TO master_host='127.0.0.1', master_port=" + std::to_string(logging_.server().port()) +
-        ", master_user='copy', master_password='copy', master_log_file='" + Position(0) +
-        "', master_log_pos=" + Position(1) + "; START SLAVE");
+        (is_mariadb_ ? "CHANGE MASTER TO " : "CHANGE REPLICATION SOURCE TO get_source_public_key=1, ") +
+        Of("host") + "'127.0.0.1', " + Of("port") + std::to_string(logging_.server().port()) + ", " +
+        Of("user") + "'copy', " + Of("password") + "'copy', " + Of("log_file") + "'" + Position(0) + "', " +
+        Of("log_pos") + Position(1) + (is_mariadb_ ? "; START SLAVE" : "; START REPLICA"));
   }
-  ~BesideAReplica() override { replica_.AsRoot("STOP SLAVE"); }
+  ~BesideAReplica() override { replica_.AsRoot(is_mariadb_ ? "STOP SLAVE" : "STOP REPLICA"); }
 
+  std::string Of(const std::string& option) const {
+    return (is_mariadb_ ? "master_" : "source_") + option + "=";
+  }
   std::string Position(int column) {
-    std::string words = logging_.server().AsRoot("SHOW MASTER STATUS");
+    std::string words =
+        logging_.server().AsRoot(is_mariadb_ ? "SHOW MASTER STATUS" : "SHOW BINARY LOG STATUS");
     for (; column > 0; --column) words = words.substr(words.find('\t') + 1);
     return words.substr(0, words.find('\t'));
   }
@@ -48,6 +53,7 @@ class BesideAReplica : public ::testing::Test {
 
   LoggingServer logging_;
   PrivateMariadb replica_;
+  const bool is_mariadb_ = replica_.IsMariadb();
 };
 
 TEST_F(BesideAReplica, ItIsNeverThrownOff) {
@@ -82,13 +88,16 @@ TEST_F(BesideAReplica, ADoorbellThatComesBackTakesTheWholePlaceOfItsFormerConnec
 }
 
 TEST_F(BesideAReplica, NoCommitWaitsForADoorbell) {
-  logging_.server().AsRoot("SET GLOBAL rpl_semi_sync_master_enabled=ON");
+  const std::string semi_sync = std::string("rpl_semi_sync_") + (is_mariadb_ ? "master" : "source");
+  if (!is_mariadb_)
+    logging_.server().AsRoot("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'");
+  logging_.server().AsRoot("SET GLOBAL " + semi_sync + "_enabled=ON");
   const auto store = logging_.Open(logging_.server().port(), logging_.Bell());
   const auto feed = store->OpenChanges([](const TableName&) { return true; });
   ASSERT_TRUE(feed->Open());
   ASSERT_TRUE(feed->Next());
-  EXPECT_EQ(logging_.server().AsRoot("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'"),
-            "Rpl_semi_sync_master_clients\t0\n");
+  EXPECT_THAT(logging_.server().AsRoot("SHOW STATUS LIKE '" + semi_sync + "_clients'"),
+              testing::EndsWith("_clients\t0\n"));
 }
 
 }  // namespace

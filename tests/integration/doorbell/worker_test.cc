@@ -109,7 +109,8 @@ TEST_F(DoorbellOnAServer, AFloodIsPolledThrough) {
   StartWith(Logging().Bell(), milliseconds(200));
   ASSERT_TRUE(Says("on"));
   Logging().server().AsRoot(
-      "CREATE DATABASE IF NOT EXISTS other; CREATE OR REPLACE TABLE other.flood (t MEDIUMTEXT); "
+      "CREATE DATABASE IF NOT EXISTS other; DROP TABLE IF EXISTS other.flood; CREATE TABLE other.flood (t "
+      "MEDIUMTEXT); "
       "INSERT INTO other.flood VALUES (CONCAT(UUID(), REPEAT('x', 5000000))); "
       "INSERT INTO other.flood VALUES (CONCAT(UUID(), REPEAT('x', 5000000)))");
   EXPECT_TRUE(Says("MB a second")) << Bell();

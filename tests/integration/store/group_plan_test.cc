@@ -15,7 +15,7 @@ class GroupPlanTest : public StoreFaults {
   bool Jumps(const TableSlices& scope = {.table = "tasks"}, bool with_later = false) {
     bool jumps = false;
     const Status done = session_.Query(
-        "EXPLAIN " + mysql::DueText(scope, with_later),
+        mysql::kExplainInRows + mysql::DueText(scope, with_later),
         [&](const mysql::Row& row) { jumps = row.Named("Extra").find("group") != std::string::npos; });
     EXPECT_TRUE(done) << done.error().message;
     return jumps;

@@ -38,12 +38,13 @@ class RoundsOnAServer : public WorkerFixture {
   std::shared_ptr<Store> store_;
 };
 
-// A round's claims follow one another; behind its last task there are three seconds.
+// A round's claims follow one another; behind its last task there are three seconds. The times are sums,
+// since columns bring their defaults along, which MySQL refuses.
 constexpr const char* kRounds =
-    "CREATE TEMPORARY TABLE claims AS SELECT id,created_at,claimed_at,SUM(begins) OVER (ORDER BY "
-    "claimed_at,id) "
-    "AS round FROM (SELECT id,created_at,claimed_at,claimed_at>COALESCE(LAG(claimed_at) OVER (ORDER BY "
-    "claimed_at,id),'2001-01-01')+INTERVAL 2 SECOND AS begins FROM tasks_done) claimed";
+    "CREATE TEMPORARY TABLE claims AS SELECT id,created_at+INTERVAL 0 SECOND AS created_at,"
+    "claimed_at+INTERVAL 0 SECOND AS claimed_at,SUM(begins) OVER (ORDER BY claimed_at,id) AS round FROM "
+    "(SELECT id,created_at,claimed_at,claimed_at>COALESCE(LAG(claimed_at) OVER (ORDER BY claimed_at,id),"
+    "'2001-01-01')+INTERVAL 2 SECOND AS begins FROM tasks_done) claimed";
 
 void RoundsOnAServer::ExpectRounds(int rounds, const ScanConfig& scan) {
   SubmitMany(*store_, kType, 1000 * rounds - 500);

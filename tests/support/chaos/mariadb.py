@@ -13,6 +13,14 @@ import pymysql
 from chaos.processes import Process, free_port, wait_until
 
 
+def numbers(count):
+    """What stands behind FROM for the numbers from 1 to `count` as `seq`: sequences are MariaDB's alone."""
+    digits = "(SELECT " + " UNION ALL SELECT ".join(["0 AS i", *"123456789"]) + ")"
+    places = range(len(str(count)))
+    tables = ", ".join(f"{digits} d{place}" for place in places)
+    return f"(SELECT 1{''.join(f' + d{place}.i * {10 ** place}' for place in places)} AS seq FROM {tables} HAVING seq <= {count}) numbers"
+
+
 def template_folder():
     """A data folder to copy: made once for a user, by one process at a time, as private_mariadb.cc does too."""
     base = os.path.join(tempfile.gettempdir(), f"millrace-mariadb-{os.geteuid()}")
@@ -74,6 +82,15 @@ class Server:
     def value(self, sql, values=None, database=None):
         return self.rows(sql, values, database)[0][0]
 
+    @property
+    def is_mariadb(self):
+        return "MariaDB" in self.value("SELECT VERSION()")
+
+    def lock_waits(self):
+        """How many wait for a row that somebody else has."""
+        schema = "information_schema.innodb" if self.is_mariadb else "performance_schema.data"
+        return self.value(f"SELECT COUNT(*) FROM {schema}_lock_waits")
+
     def kept_versions(self):
         """Of rows that somebody may still see, or that are not cleared away yet; MariaDB alone tells."""
         return int(self.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")[0][1])
@@ -111,7 +128,7 @@ class MariaDb(Server):
     def _install(self):
         password = self._given or secrets.token_hex(12)
         lines = [f"CREATE DATABASE IF NOT EXISTS {name};" for name in self._databases]
-        lines.append(f"CREATE OR REPLACE USER tester@'127.0.0.1' IDENTIFIED BY '{password}';")
+        lines.append(f"CREATE USER IF NOT EXISTS tester@'127.0.0.1' IDENTIFIED BY '{password}';")
         lines.append("GRANT ALL ON *.* TO tester@'127.0.0.1' WITH GRANT OPTION;")
         for path, text in ((self.password_file, password + "\n"), (self._init, "\n".join(lines) + "\n")):
             with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
