@@ -78,6 +78,8 @@ PrivateMariadb::PrivateMariadb(std::vector<std::string> options) : options_(std:
     file << Random::FromSystem().Hex(16) << "\n";
   }
   Start();
+  if (IsMariadb() == (std::getenv("MILLRACE_MYSQL_ROOT") != nullptr))  // which scripts/with-mysql sets
+    Die("the other kind of server was started: who has changed PATH?");
   const std::string password = ReadPasswordFile(password_file_).value_or("");
   AsRoot(
       "CREATE USER millrace@'127.0.0.1' IDENTIFIED BY '" + password +

@@ -2,17 +2,15 @@
 while ends are decided: each callback is submitted exactly once. No statement counts a pool."""
 import json
 import random
-import re
 import time
 
 from chaos.cluster import ROOT
+from chaos.pool_counts import counts_pool
 from chaos.processes import wait_until
 from chaos.scenario import main
 from chaos.shards import EFFECTS, Shard, configure
 
 WORKERS = ("w1", "w2", "w3")
-POOLS = re.compile(r"\b(FROM|JOIN)\s+`?tasks(_\d+)?(_done|_failed|_all)?`?\b", re.IGNORECASE)
-BOUNDED = re.compile(r"\(SELECT (?:[^()]|\([^()]*\))*? LIMIT \d+\)")
 
 
 def told(number):
@@ -110,12 +108,6 @@ def decide(s, place):
         place.kill(leader)
         wait_until("it ends", lambda: place.show(f"small-{number}")["state"] == "ended", 60, 0.2)
     return range(1, rounds + 2)
-
-
-def counts_pool(text):
-    """Whether a part of it counts rows of a pool, other than among so many that it names."""
-    return any(re.search(r"\bCOUNT\s*\(", part, re.IGNORECASE) and POOLS.search(part)
-               for part in re.split(r"\bUNION ALL\b", BOUNDED.sub("", text)))
 
 
 def counts_nothing(s, place):

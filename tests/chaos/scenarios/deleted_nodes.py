@@ -34,8 +34,8 @@ def run(s):
         delete(s, cluster, names, bound)
     told = {name: cluster.worker(name).output().count("the assignment of this worker is gone") for name in workers}
     s.check("each worker says in its log that its assignment is gone", told, min(told.values()) > 0)
-    for name in ("assign", "config", ""):
-        delete(s, cluster, (name,), bound, _delete_one_by_one)
+    gone = [delete(s, cluster, (name,), bound, _delete_one_by_one) for name in ("assign", "config", "")]
+    s.check("of those that were deleted one node after another some were gone for once", gone, any(gone))
     until = s.now()
     load.check_all_awarded(s)
     latest = late_starts(s, since, until, percent=100) / 1000
@@ -60,13 +60,15 @@ def delete(s, cluster, names, bound, how=None):
     took = time.monotonic() - began
     told, said = [], False
     while not said and time.monotonic() - began <= bound:  # the note follows what was made again
+        time.sleep(0.05)
         told = [node for note in _notes(cluster) if note not in before for node in note["nodes"]]
         said = told or not went if how else all(("/" if name in ("", "..") else f"/{name}") in told for name in names)
     poll = json.loads(cluster.tree.get(f"{ROOT}/config/engine")[0]).get("poll")
     s.check(f"{what} deleted: all owned again within {bound} s, a leader of a term {'above' if ends else 'not below'}, "
             "the configuration as it was, and the status says so", f"{took:.1f} s (the delete itself {gone:.1f} s), term {term} → "
-            f"{_term(cluster)}, poll {poll}, made again {' '.join(told[:4]) if went else 'nothing, since it was never gone'} …",
+            f"{_term(cluster)}, poll {poll}, made again {' '.join(told[:4]) or 'nothing'} …",
             took <= bound and said and poll == POLL)
+    return went
 
 
 def _delete(tree, path):

@@ -263,7 +263,7 @@ TEST(BinlogFeedOfLowerCaseNames, HearsADatabaseHoweverTheUrlSpellsIt) {
 }
 
 TEST(BinlogFeedWithoutLog, SaysThatThereIsNone) {
-  PrivateMariadb server({"--skip-log-bin"});
+  PrivateMariadb server;
   server.AsRoot("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO millrace@'127.0.0.1'");
   TestDatabase database(ServerOf(server));
   StoreOptions options;

@@ -1,5 +1,5 @@
-// A server that writes a binary log, in the format that is MariaDB's default, and an account that may follow
-// it.
+// A server that writes a binary log, in the format that is its default (MariaDB's is MIXED), and an account
+// that may follow it.
 #pragma once
 
 #include <filesystem>

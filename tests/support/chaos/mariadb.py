@@ -1,5 +1,6 @@
 """A private MariaDB: its own folder, its own port on the loopback address, durable commits. Or a server that is given."""
 import fcntl
+import functools
 import getpass
 import os
 import secrets
@@ -82,14 +83,14 @@ class Server:
     def value(self, sql, values=None, database=None):
         return self.rows(sql, values, database)[0][0]
 
-    @property
+    @functools.cached_property
     def is_mariadb(self):
         return "MariaDB" in self.value("SELECT VERSION()")
 
     def lock_waits(self):
         """How many wait for a row that somebody else has."""
-        schema = "information_schema.innodb" if self.is_mariadb else "performance_schema.data"
-        return self.value(f"SELECT COUNT(*) FROM {schema}_lock_waits")
+        waits = "information_schema.innodb_lock_waits" if self.is_mariadb else "performance_schema.data_lock_waits"
+        return self.value(f"SELECT COUNT(*) FROM {waits}")
 
     def kept_versions(self):
         """Of rows that somebody may still see, or that are not cleared away yet; MariaDB alone tells."""
@@ -143,6 +144,8 @@ class MariaDb(Server):
             f"--tmpdir={os.path.dirname(self._data)}",
             "--pid-file=mariadb.pid", "--skip-name-resolve", "--skip-log-bin", *self._options], self.log)
         wait_until("mariadbd answers", self._answers, 60, 0.1)
+        if self.is_mariadb == ("MILLRACE_MYSQL_ROOT" in os.environ):  # which scripts/with-mysql sets
+            raise AssertionError("the other kind of server was started: who has changed PATH?")
 
     def _answers(self):
         if not self.process.runs():

@@ -343,7 +343,9 @@ TEST_F(LiveWorkerTest, ATaskThatIsTakenAtRestIsWatchedFromItsStartOn) {
     EXPECT_TRUE(Eventually(*worker, [&] { return slow_now_ == 0; }));
     return is_soon;
   };
-  EXPECT_TRUE(Eventually(*worker, [&] { return soon() && soon() && soon(); }));
+  int in_a_row = 0;  // a machine that stands still now and then is excused
+  for (int tries = 0; tries < 12 && in_a_row < 3; ++tries) in_a_row = soon() ? in_a_row + 1 : 0;
+  EXPECT_EQ(in_a_row, 3);
 }
 
 // One that nobody tells of waits for the next look, a tenth of a second after the last.
