@@ -24,10 +24,20 @@ def check_still(s, what, seconds, where=""):
     s.check(f"{what}: 0 claims", f"{more} in {seconds} s", more == 0)
 
 
-def check_goes_on(s, what, where=""):
-    before, began = claims(s, where), time.monotonic()
+def check_goes_on(s, what, before, where=""):
+    """`before`: the claims before that was asked for, so that those count that come with the asking."""
+    began = time.monotonic()
     wait_until(what, lambda: claims(s, where) > before, 20)
     s.check(f"{what} within {IN_FORCE:g} s", f"{time.monotonic() - began:.2f} s", time.monotonic() - began <= IN_FORCE)
+
+
+def resume(s, cluster, name, what, where="", **expect):
+    """Something waits: what could not go on since nothing was there would say nothing."""
+    wait_until(f"a task waits for {name} to be resumed", lambda: int(s.db.value(
+        f"SELECT COUNT(*) FROM tasks {where}")) > 0, 20)
+    before = claims(s, where)
+    cluster.command("resume", name, **expect)
+    check_goes_on(s, what, before, where)
 
 
 def check_paused(s, cluster, name, others):
@@ -38,9 +48,8 @@ def check_paused(s, cluster, name, others):
     time.sleep(IN_FORCE)
     check_still(s, f"{name} is paused", s.size(1, 3), covered)
     if others:
-        check_goes_on(s, "and others go on", others)
-    cluster.command("resume", name)
-    check_goes_on(s, f"{name} is resumed", covered)
+        check_goes_on(s, "and others go on", claims(s, others), others)
+    resume(s, cluster, name, f"{name} is resumed", covered)
 
 
 def start_workers(cluster):
@@ -77,8 +86,7 @@ def press_with_zookeeper(s, cluster, still):
         time.sleep(IN_FORCE)
         check_still(s, "paused by a command that looks for ZooKeeper in vain", still)
         command.result()
-    cluster.command("resume", "cluster", expect=1)
-    check_goes_on(s, "resumed by such a command, work goes on")
+    resume(s, cluster, "cluster", "resumed by such a command, work goes on", expect=1)
 
 
 def run(s):
@@ -98,17 +106,15 @@ def run(s):
     more = claims(s) - before
     s.check("and in the restart itself: 0 claims", more, more == 0)
     s.check("cluster status tells it", cluster.status()["pauses"], cluster.status()["pauses"] == ["cluster"])
-    cluster.command("resume", "cluster")
-    check_goes_on(s, "resumed, work goes on")
+    resume(s, cluster, "cluster", "resumed, work goes on")
 
     s.zookeeper.stop()
     s.zookeeper, away = None, s.zookeeper  # the commands are told of the shards alone
     cluster.command("pause", "cluster")
     time.sleep(IN_FORCE)
     check_still(s, "paused while ZooKeeper is away", still)
-    cluster.command("resume", "cluster")
+    resume(s, cluster, "cluster", "resumed while it is away, work goes on")
     s.zookeeper = away
-    check_goes_on(s, "resumed while it is away, work goes on")
     if s.full:
         press_with_zookeeper(s, cluster, still)
     s.zookeeper.start()
