@@ -55,8 +55,8 @@ Leader::Leader(LeaderOptions options, Calls calls)
 void Leader::Event(const TreeEvent& event, BootTime now) {
   election_.Event(event, now);
   tree_.Event(event);
+  if (event.kind == TreeEvent::Kind::Changed) return;  // what it is will be read
   dirty_ = true;
-  if (event.kind == TreeEvent::Kind::Changed) return;
   if (event.kind == TreeEvent::Kind::Connected) {
     Granted(event.timeout);
     judgement_.Connected(now);
@@ -122,7 +122,8 @@ void Leader::Begin(BootTime now) {
   membership_.Begin(judgement_.From());
   limits_.Begin();
   stuck_.clear();
-  decision_ = {};
+  decision_ = std::make_shared<const PlanDecision>();
+  writer_.reset();
   settled_ = compared_ = false;
   tree_.MakeAllStale();
   dirty_ = true;
@@ -143,6 +144,8 @@ bool Leader::TermIsPassed() {
 void Leader::End() {
   if (!led_) return;
   led_.reset();
+  writer_.reset();
+  written_.clear();
   ended_breakers_.clear();
   if (calls_.leads) calls_.leads(std::nullopt);
 }
@@ -150,14 +153,16 @@ void Leader::End() {
 void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
   election_.Replied(request, reply, now);
   if (request.kind != TreeRequest::Kind::Write) {
-    if (!tree_.Replied(request, reply)) return;
+    const bool own = IsOwnWriting(request, reply);
+    if (!tree_.Replied(request, reply) || own) return;
     if (reply.status == TreeStatus::Denied && calls_.denied) calls_.denied(request.path);
     shares_dirty_ = true;
-    if (!LeaderTree::IsStatus(request.path) || !ForeignBreakers().empty()) dirty_ = true;
+    // Of statuses only what has ended goes by them, and that waits for a plan under way.
+    if (!LeaderTree::IsStatus(request.path) || (!writer_ && !ForeignBreakers().empty())) dirty_ = true;
     return;
   }
   tree_.Written(request);
-  dirty_ = true;
+  dirty_ = dirty_ || !writer_ || reply.status != TreeStatus::Ok;
   if (reply.status != TreeStatus::Ok) {
     const TreeWrite& refused = request.writes.at(reply.failed);
     // It has children, or may not be removed.
@@ -176,6 +181,32 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   sent_.clear();
 }
 
+// What the plan under way has brought about decides nothing anew. To be asked before the tree takes the
+// reply.
+bool Leader::IsOwnWriting(const TreeRequest& request, const TreeReply& reply) const {
+  if (!writer_ || reply.status != TreeStatus::Ok) return false;
+  if (request.kind == TreeRequest::Kind::List) return HasOwnChildren(request.path, reply.children);
+  const TreeNode* known = tree_.mirror().Node(request.path);
+  if (known != nullptr && reply.node.children < known->children) return false;
+  const auto written = written_.find(request.path);
+  if (written != written_.end()) return written->second == reply.node.data;
+  // A page below it is new: the list, which is read as well, says whose.
+  return known != nullptr && known->created == reply.node.created && known->version == reply.node.version;
+}
+
+// The children that were known, and beside them all that was written; at least one of those is new.
+bool Leader::HasOwnChildren(const std::string& folder, const std::vector<std::string>& children) const {
+  std::set<std::string> own;
+  const std::string prefix = folder + "/";
+  for (auto it = written_.lower_bound(prefix); it != written_.end() && it->first.starts_with(prefix); ++it) {
+    const std::string name = it->first.substr(prefix.size());
+    if (name.find('/') == std::string::npos) own.insert(name);
+  }
+  const std::vector<std::string>& known = tree_.mirror().List(folder);
+  own.insert(known.begin(), known.end());
+  return children.size() > known.size() && std::ranges::equal(own, children);
+}
+
 BootTime Leader::WakeAt(BootTime now) const {
   if (!election_.Leading()) return election_.WakeAt(now);
   const BootTime wake = std::min(decide_at_, now + kLookAtTables);
@@ -188,10 +219,17 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   facts_ = std::move(facts);
   tree_.FollowStatuses(!whole_limits_.empty() || !ForeignBreakers().empty());
   if (!tree_.Fresh()) return tree_.NextRead(now);
-  const bool plans = dirty_ || now >= decide_at_;
+  bool plans = dirty_ || now >= decide_at_;
   dirty_ = false;
   TreeRequest request{TreeRequest::Kind::Write};
+  if (!plans && writer_) {
+    request.writes = writer_->Next(sent_);
+    plans = request.writes.empty();  // whether nothing is left is for a decision of its own to say
+  }
   if (plans) Plan(request, now);
+  if (writer_) {
+    for (const TreeWrite& write : request.writes) written_[write.path] = write.data;
+  }
   // Each by itself, so that nothing that is in its way can hold up the plan.
   if (request.writes.empty()) request.writes = DivideLimits(now);
   if (plans && request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
@@ -199,8 +237,10 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (plans) {
     judgement_.Decided(now);
     decide_at_ = membership_.NextChange(now);
-    for (const auto& [type, since] : ended_breakers_)
+    for (const auto& [type, since] : ended_breakers_) {
+      if (writer_) break;  // they wait for it, as the statuses do
       decide_at_ = std::min(decide_at_, std::max(since + kEndedFor, now + kLookAtLives));
+    }
   }
   if (request.writes.empty()) {
     usefulness_.Useful();
@@ -213,6 +253,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
 
 // Who owns what, and what people are told of it.
 void Leader::Plan(TreeRequest& request, BootTime now) {
+  writer_.reset();
+  written_.clear();
   const StoredAssignments stored = tree_.Assignments();
   const MembershipView view = tree_.Members(stored);
   membership_.Observe(view, now);
@@ -222,17 +264,21 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     if (calls_.plans) calls_.plans();
-    decision_ = DecidePlan(state, membership_.Quiet(now));
-    if (calls_.planned) calls_.planned(FiguresOf(decision_, view.present));
-    if (calls_.decided) calls_.decided(OwnershipOf(decision_, view.present));
-    PlanWriter writer = options_.writer;
-    writer.epoch = election_.Leading()->epoch;
-    request.writes = writer.Next(decision_, stored, sent_);
+    decision_ = std::make_shared<const PlanDecision>(DecidePlan(state, membership_.Quiet(now)));
+    if (calls_.planned) calls_.planned(FiguresOf(*decision_, view.present));
+    if (calls_.decided) calls_.decided(OwnershipOf(*decision_, view.present));
+    writer_.emplace(election_.Leading()->epoch, options_.bounds, decision_, stored);
+    request.writes = writer_->Next(sent_);
     settled_ = request.writes.empty();
-    if (!settled_) TellRepairs(stored);
+    if (settled_) {
+      writer_.reset();
+      shares_dirty_ = true;  // those of the pages that it has written
+    } else {
+      TellRepairs(stored);
+    }
   }
   const auto told = Tell(view.present, now);
-  // Beside many moves there may be no room for it; it goes with what is left of them, or by itself.
+  // Beside many moves there may be no room for it; then it goes by itself, once they are written.
   if (BytesOf(request.writes) + BytesOf(told) <= kMostBytes)
     request.writes.insert(request.writes.end(), told.begin(), told.end());
 }
@@ -267,7 +313,9 @@ void Leader::TellRepairs(const StoredAssignments& stored) const {
 // Those that are open though nothing here is configured of them: workers may have their own configuration.
 std::vector<std::string> Leader::ForeignBreakers() const {
   std::vector<std::string> types = tree_.mirror().List(kBreakersNode);
-  std::erase_if(types, [this](const std::string& type) { return facts_.breakers.contains(type); });
+  std::erase_if(types, [this](const std::string& type) {
+    return facts_.breakers.contains(type) || stuck_.contains(std::string(kBreakersNode) + "/" + type);
+  });
   return types;
 }
 
@@ -347,15 +395,15 @@ std::vector<TreeWrite> Leader::Tell(const std::map<std::string, WorkerDocument>&
   if (facts_.catalog == nullptr && facts_.troubles.empty()) return {};  // it has only begun
   if (tree_.mirror().IsDenied(kPlanNode)) return {};                    // nor can it be written
   PlanDocument plan{.epoch = election_.Leading()->epoch,
-                    .moves_waiting = decision_.waiting,
+                    .moves_waiting = decision_->waiting,
                     .holding = membership_.Holding(now),
-                    .groups = decision_.groups,
-                    .unplaceable = decision_.unplaceable.size(),
-                    .unplaceable_slices = decision_.unplaceable,
+                    .groups = decision_->groups,
+                    .unplaceable = decision_->unplaceable.size(),
+                    .unplaceable_slices = decision_->unplaceable,
                     .unrunnable = Brief(facts_.unrunnable, kNamesTold),
                     .troubles = Brief(Troubles(present), kTroublesTold)};
   if (plan.unplaceable_slices.size() > kNamesTold) plan.unplaceable_slices.resize(kNamesTold);
-  for (const auto& [id, owned] : decision_.wanted) plan.slices += owned.size();
+  for (const auto& [id, owned] : decision_->wanted) plan.slices += owned.size();
   if (calls_.wall) {
     const auto probations = membership_.Probations(now);
     plan.on_probation = probations.size();

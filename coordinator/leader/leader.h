@@ -23,7 +23,7 @@ struct LeaderOptions {
   std::string id;
   std::string incarnation;
   CalmOptions calm;
-  PlanWriter writer = {};  // the bounds of a page and of a multi; the term is the leader's own
+  PageBounds bounds = {};
 };
 
 // What a leader plans with, beside the tree.
@@ -50,7 +50,7 @@ struct PlanFigures {
 class Leader final : public TreeMachine {
  public:
   struct Calls {
-    // Asked before each decision, and now and then by who does not lead; must not wait.
+    // Asked before each write, and now and then by who does not lead; must not wait.
     std::function<LeaderFacts()> facts;
     std::function<void(const std::vector<SliceMove>&)> moved;    // these were written; may be empty
     std::function<void(const std::optional<Term>&)> leads = {};  // the term began or ended; may be empty
@@ -84,7 +84,7 @@ class Leader final : public TreeMachine {
 
   const std::optional<Term>& Leading() const { return election_.Leading(); }
   // Nothing is left to write, and nothing waits.
-  bool Settled() const { return settled_ && decision_.waiting == 0; }
+  bool Settled() const { return settled_ && decision_->waiting == 0; }
 
  private:
   void LookAtFacts(BootTime now);
@@ -95,6 +95,8 @@ class Leader final : public TreeMachine {
   bool TermIsPassed();
   std::optional<TreeRequest> Decide(BootTime now);
   void Plan(TreeRequest& request, BootTime now);
+  bool IsOwnWriting(const TreeRequest& request, const TreeReply& reply) const;
+  bool HasOwnChildren(const std::string& folder, const std::vector<std::string>& children) const;
   std::vector<TreeWrite> DivideLimits(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
   std::vector<std::string> Troubles(const std::map<std::string, WorkerDocument>& present) const;
@@ -124,7 +126,9 @@ class Leader final : public TreeMachine {
   bool shares_dirty_ = true;  // something was read that the shares of limits go by
   BootTime divide_at_{};
   LeaderFacts facts_;
-  PlanDecision decision_;
+  std::shared_ptr<const PlanDecision> decision_ = std::make_shared<const PlanDecision>();
+  std::optional<PlanWriter> writer_;                // of it, until all is written or something else is read
+  std::map<std::string, std::string> written_;      // by that, by path
   std::vector<SliceMove> sent_;                     // carried out by the write under way
   bool refused_ = false;                            // that was told, and nothing was taken since
   std::map<std::string, BootTime> ended_breakers_;  // since when nobody has one of the type

@@ -11,18 +11,24 @@
 namespace millrace::engine {
 namespace {
 
+// After so many moves in a row that do not fit the multi is taken for full.
+constexpr std::size_t kMostRefused = 1000;
+
 struct Page {
   std::string path = {};
   bool exists = false;
   std::shared_ptr<const AssignDocument> stored = nullptr;  // null: it is new, or can't be read
-  bool touched = false;
-  bool mended = false;           // no former name is left on it
-  AssignDocument document = {};  // once it is touched: what it is to hold
-  std::size_t size = 0;          // bytes of its text, about
+  bool touched = false;                                    // in this multi
+  bool mended = false;                                     // no former name is left on it
+  std::vector<std::size_t> repeated = {};  // of `stored`, from hand: what the worker has elsewhere, too
+  AssignDocument document = {};            // once it is touched: what it is to hold
+  std::size_t size = 0;                    // bytes of its text, about
 
   const std::vector<std::string>& Slices() const {
     return touched || stored == nullptr ? document.slices : stored->slices;
   }
+  // It can't be read, or names something twice: it is written anew whatever it is to hold.
+  bool Amiss() const { return !touched && exists && (stored == nullptr || !repeated.empty()); }
 };
 
 std::size_t SizeOf(std::string_view slice) { return slice.size() + 3; }
@@ -51,50 +57,71 @@ std::size_t SizeOf(const LimitShares& shares) {
 // What it is called in every group.
 std::string_view WithoutGroup(std::string_view slice) { return slice.substr(0, slice.find('@')); }
 
-// The pages as they are becoming, within the bounds of one multi. Names are looked up by views of what was
-// decided and stored; a page is copied when it is touched.
-class Draft {
+}  // namespace
+
+// The pages as they are becoming, one multi after another. Names are looked up by views of what was decided
+// and stored; a page is copied when it is touched.
+class PlanWriter::Draft {
  public:
-  Draft(const PlanWriter& bounds, const PlanDecision& decision, const StoredAssignments& stored)
-      : bounds_(bounds), decision_(decision), frame_(SizeOf(decision.groups)) {
-    for (const auto& [id, pages] : stored) {
+  Draft(std::uint64_t epoch, const PageBounds& bounds, std::shared_ptr<const PlanDecision> decision,
+        StoredAssignments stored)
+      : epoch_(epoch),
+        bounds_(bounds),
+        decided_(std::move(decision)),
+        decision_(*decided_),
+        stored_(std::move(stored)),
+        frame_(SizeOf(decision_.groups)),
+        mended_(decision_.wanted.begin()) {
+    for (const auto& [id, pages] : stored_) {
       for (const StoredPage& page : pages) Load(id, page);
     }
-  }
-
-  void Carry(std::vector<SliceMove>& moved) {
-    std::vector<const SliceMove*> ordered;
-    for (const SliceMove& move : decision_.moves) ordered.push_back(&move);
-    std::sort(ordered.begin(), ordered.end(), [](const SliceMove* a, const SliceMove* b) {
+    for (const SliceMove& move : decision_.moves) left_.push_back(&move);
+    std::sort(left_.begin(), left_.end(), [](const SliceMove* a, const SliceMove* b) {
       return std::tie(a->voluntary, a->from, a->to, a->slice) <
              std::tie(b->voluntary, b->from, b->to, b->slice);
     });
-    for (const SliceMove* move : ordered) {
-      if (!Fits(*move)) {
-        waiting_.insert(move->slice);
-        waiting_anywhere_.insert(WithoutGroup(move->slice));
+  }
+
+  void Carry(std::vector<SliceMove>& moved) {
+    std::vector<const SliceMove*> later;
+    std::size_t refused = 0;
+    for (const SliceMove* move : left_) {
+      if (refused == kMostRefused || !Fits(*move)) {
+        refused = std::min(refused + 1, kMostRefused);
+        later.push_back(move);
         continue;
       }
+      refused = 0;
       Remove(pages_[move->from], move->slice);
       Pages& pages = pages_[move->to];
       if (!Has(pages, move->slice)) Add(move->to, move->slice, RoomFor(pages, move->slice));
       moved.push_back(*move);
     }
+    left_ = std::move(later);
   }
 
   // What no move brings about: retired tables, slices named twice, groups that were named anew, rubbish, a
   // page for who has none.
   void Mend() {
-    for (const auto& [id, slices] : decision_.wanted) {
-      // There is room for a page, and for what it may spill into: what goes from it by one name comes back by
-      // another in the same multi.
-      if (Full()) return;
+    if (Full()) return;
+    for (const SliceMove* move : left_) {
+      waiting_.insert(move->slice);
+      waiting_anywhere_.insert(WithoutGroup(move->slice));
+    }
+    for (auto worker = left_.empty() ? mended_ : decision_.wanted.begin(); worker != decision_.wanted.end();
+         ++worker) {
+      const auto& [id, slices] = *worker;
       Pages& pages = pages_[id];
       if (pages.empty() && slices.empty()) Touch(NewPage(id));
       MendPages(id, slices);
+      // There is room for a page, and for what it may spill into: what goes from it by one name comes back by
+      // another in the same multi.
+      if (Full()) return;
+      if (left_.empty()) mended_ = std::next(worker);
     }
   }
 
+  // What was touched, which is stored from now on.
   std::vector<TreeWrite> Writes() {
     std::vector<TreeWrite> writes;
     for (auto& [id, pages] : pages_) {
@@ -102,17 +129,23 @@ class Draft {
       for (const Page& page : pages) {
         if (page.stored != nullptr) generation = std::max(generation, page.stored->generation);
       }
-      if (generation == 0) generation = bounds_.epoch << 20;  // more than any that was seen under this id
+      if (generation == 0) generation = epoch_ << 20;  // more than any that was seen under this id
       for (Page& page : pages) {
         if (!page.touched) continue;
-        page.document.epoch = bounds_.epoch;
+        page.document.epoch = epoch_;
         page.document.generation = generation + 1;
         page.document.groups = page.mended ? decision_.groups : AllGroups(page);
         std::sort(page.document.slices.begin(), page.document.slices.end());
         const auto kind = page.exists ? TreeWrite::Kind::Set : TreeWrite::Kind::Create;
         writes.push_back({kind, page.path, ToText(page.document)});
+        auto stored = std::make_shared<const AssignDocument>(std::move(page.document));
+        page = {.path = std::move(page.path), .exists = true, .stored = std::move(stored)};
+        page.size = StoredSize(page);
       }
     }
+    bytes_ = touched_ = 0;
+    waiting_.clear();
+    waiting_anywhere_.clear();
     return writes;
   }
 
@@ -129,25 +162,24 @@ class Draft {
     Pages& pages = pages_[id];
     const std::size_t index = pages.size();
     Page& page = pages.emplace_back(Page{stored.path, true, stored.document});
-    page.size = frame_;
-    if (stored.document != nullptr) {
-      page.size += SizeOf(stored.document->shares) + SizeOf(stored.document->shares_before);
-      if (stored.document->groups != decision_.groups) page.size += SizeOf(stored.document->groups);
-    }
-    std::vector<std::size_t> repeated;  // written a second time, by hand
+    page.size = StoredSize(page);
     const std::vector<std::string>& slices = page.Slices();
     for (std::size_t i = 0; i < slices.size(); ++i) {
-      page.size += SizeOf(slices[i]);
       if (Has(pages, slices[i])) {
-        repeated.push_back(i);
+        page.repeated.push_back(i);
       } else {
         places_.emplace(slices[i], Place{&pages, index});
       }
     }
-    if (stored.document == nullptr || !repeated.empty()) Touch(page);
-    auto& kept = page.document.slices;
-    for (auto i = repeated.rbegin(); i != repeated.rend(); ++i)
-      kept.erase(kept.begin() + static_cast<long>(*i));
+  }
+
+  std::size_t StoredSize(const Page& page) const {
+    std::size_t size = frame_;
+    if (page.stored == nullptr) return size;
+    size += SizeOf(page.stored->shares) + SizeOf(page.stored->shares_before);
+    if (page.stored->groups != decision_.groups) size += SizeOf(page.stored->groups);
+    for (const std::string& slice : page.stored->slices) size += SizeOf(slice);
+    return size;
   }
 
   // Whether the multi has room for the pages that the move touches. It always has for the first move, or
@@ -180,6 +212,11 @@ class Draft {
   void Touch(Page& page) {
     if (page.touched) return;
     if (page.stored != nullptr) page.document = *page.stored;
+    auto& kept = page.document.slices;
+    for (auto i = page.repeated.rbegin(); i != page.repeated.rend(); ++i) {
+      page.size -= SizeOf(kept[*i]);
+      kept.erase(kept.begin() + static_cast<long>(*i));
+    }
     page.touched = true;
     bytes_ += page.size;
     ++touched_;
@@ -287,7 +324,7 @@ class Draft {
     const std::vector<std::string>& slices = page.Slices();
     const auto& groups = page.touched || page.stored == nullptr ? page.document.groups : page.stored->groups;
     const bool same_groups = groups == decision_.groups || slices.empty();
-    if (same_groups && std::all_of(slices.begin(), slices.end(), stays)) return {};
+    if (!page.Amiss() && same_groups && std::all_of(slices.begin(), slices.end(), stays)) return {};
     Touch(page);
     page.mended = true;
     std::vector<std::string_view> come;
@@ -305,6 +342,7 @@ class Draft {
     };
     std::erase_if(page.document.slices, [&](const std::string& slice) {
       const std::string_view name = WithoutGroup(slice);
+      // Of a former name its place is left, by which nothing is looked for any more.
       const bool done = !waiting_anywhere_.contains(name) && bring(name);
       if (!done) page.mended = false;
       if (!done || stays(slice)) return false;
@@ -324,18 +362,21 @@ class Draft {
     return groups;
   }
 
-  const PlanWriter& bounds_;
+  const std::uint64_t epoch_;
+  const PageBounds bounds_;
+  const std::shared_ptr<const PlanDecision> decided_;
   const PlanDecision& decision_;
+  const StoredAssignments stored_;  // as it was at first
   const std::size_t frame_;
+  std::vector<const SliceMove*> left_;  // in the order in which they are carried out
+  std::map<std::string, std::vector<std::string>>::const_iterator mended_;  // the first that may need it
   std::map<std::string, Pages> pages_;
   std::unordered_multimap<std::string_view, Place> places_;  // by slice
   Names waiting_;                                            // moved by a later multi
   Names waiting_anywhere_;                                   // the same, by WithoutGroup
-  std::size_t bytes_ = 0;
-  std::size_t touched_ = 0;
+  std::size_t bytes_ = 0;                                    // of this multi
+  std::size_t touched_ = 0;                                  // pages of it
 };
-
-}  // namespace
 
 bool OwnsAny(const std::vector<StoredPage>& pages) {
   return std::any_of(pages.begin(), pages.end(),
@@ -360,12 +401,16 @@ std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages) {
   return all;
 }
 
-std::vector<TreeWrite> PlanWriter::Next(const PlanDecision& decision, const StoredAssignments& stored,
-                                        std::vector<SliceMove>& moved) const {
-  Draft draft(*this, decision, stored);
-  draft.Carry(moved);
-  draft.Mend();
-  return draft.Writes();
+PlanWriter::PlanWriter(std::uint64_t epoch, const PageBounds& bounds,
+                       std::shared_ptr<const PlanDecision> decision, StoredAssignments stored)
+    : draft_(std::make_unique<Draft>(epoch, bounds, std::move(decision), std::move(stored))) {}
+
+PlanWriter::~PlanWriter() = default;
+
+std::vector<TreeWrite> PlanWriter::Next(std::vector<SliceMove>& moved) {
+  draft_->Carry(moved);
+  draft_->Mend();
+  return draft_->Writes();
 }
 
 }  // namespace millrace::engine

@@ -31,7 +31,7 @@ struct SimulatedWork {
   };
   std::map<std::string, Outage> outages = {};
   std::map<std::string, std::uint32_t> rates = {};  // in a second, of types whose starts have one
-  PlanWriter writer = {};                           // the bounds of a page and of a multi
+  PageBounds bounds = {};                           // the bounds of a page and of a multi
 
   bool Plain() const { return limits.empty() && weights.empty(); }  // all workers are alike
   std::uint32_t WeightOf(const std::string& worker) const {

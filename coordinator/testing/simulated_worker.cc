@@ -48,7 +48,7 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
               .status = [this] { return Status(); },
               .types = {},
               .pressing = [this] { return limits.Pressing(mills.Limits()); }}),
-      leader({process.name, incarnation, cluster.calm, cluster.work.writer},
+      leader({process.name, incarnation, cluster.calm, cluster.work.bounds},
              {[this] {
                 LeaderFacts facts = upkeep.Facts();
                 facts.limits = WholeLimits(*control.View()->config);

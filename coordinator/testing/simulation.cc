@@ -78,9 +78,9 @@ SimulatedWork Work(Random& random) {
   }
   // So small that a plan takes several pages a worker, and several multis.
   if (random.Below(2) == 0) {
-    work.writer.longest_page = 350;
-    work.writer.longest_multi = 1'100;
-    work.writer.most_pages = 6;
+    work.bounds.longest_page = 350;
+    work.bounds.longest_multi = 1'100;
+    work.bounds.most_pages = 6;
   }
   switch (random.Below(6)) {
     case 0:

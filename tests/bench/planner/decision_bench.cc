@@ -77,7 +77,8 @@ void MeasureTurn(const char* name, const PlanState& before) {
       PlanState state = before;
       for (const auto& [id, pages] : stored) state.assigned[id] = *Together(pages);
       std::vector<SliceMove> moved;
-      writes = PlanWriter{2}.Next(DecidePlan(state, true), stored, moved).size();
+      const auto decision = std::make_shared<const PlanDecision>(DecidePlan(state, true));
+      writes = PlanWriter(2, {}, decision, stored).Next(moved).size();
     }
     run.counters["writes"] = static_cast<double>(writes);
   })->Unit(benchmark::kMillisecond);

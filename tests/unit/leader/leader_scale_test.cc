@@ -17,16 +17,20 @@ constexpr Micros kGather = CalmOptions{}.gather;
 class LeaderScaleTest : public ModelledTreeTest {
  protected:
   struct Candidate {
-    Candidate(LeaderScaleTest& test, const std::string& id, Micros reply)
+    Candidate(LeaderScaleTest& test, const std::string& id, Micros reply, PageBounds bounds = {})
         : process{.name = id},
-          leader({id, id + ".a", {.session_timeout = kSessionTimeout}},
-                 {[&test] { return test.facts_; }, {}}),
+          leader({id, id + ".a", {.session_timeout = kSessionTimeout}, bounds},
+                 {.facts = [&test] { return test.facts_; },
+                  .moved = {},
+                  .plans = [this] { ++plans; },
+                  .planned = [](const PlanFigures&) {}}),
           counted(leader) {
       for (TreeLink& link : process.tree) link = {.least = reply / 2, .slowest = Micros(1)};
       driver = std::make_unique<TreeDriver>(test.timeline_, test.ensemble_, process, test.journal_,
                                             kSessionTimeout, std::vector<TreeMachine*>{&counted});
     }
     ModelledProcess process;
+    int plans = 0;
     Leader leader;
     CountedMachine counted;
     std::unique_ptr<TreeDriver> driver;
@@ -101,6 +105,47 @@ TEST_F(LeaderScaleTest, WhatNoWatchToldIsFoundAmongThreeThousandWorkers) {
       Until(seconds(100),
             [&] { return bool(ReadAssign(ensemble_.head().nodes().at("/assign/" + Name(2999)).data)); }),
       seconds(70));
+}
+
+TEST_F(LeaderScaleTest, APlanOfManyMultisIsDecidedOnceAndWhetherNothingIsLeftOnceMore) {
+  constexpr int kWorkers = 500;
+  Populate(kWorkers, 0);
+  facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{{{"main", "tasks", 10 * kWorkers}}, {}});
+  Candidate leader(*this, "leader", milliseconds(4));
+  Until(seconds(60), [&] { return leader.leader.Settled(); });
+  EXPECT_GE(leader.counted.writes, 5);
+  EXPECT_EQ(leader.plans, 2);
+  for (int worker = 0; worker < kWorkers; ++worker) ASSERT_TRUE(HasSlices(worker)) << worker;
+}
+
+// The node of each worker's first page has one child more then.
+TEST_F(LeaderScaleTest, APlanOfFurtherPagesIsDecidedNoMoreOftenThanOneOfFirstPages) {
+  constexpr int kWorkers = 200;
+  Populate(kWorkers, 100);
+  facts_.catalog = std::make_shared<const TableCatalog>(
+      TableCatalog{{{"main", "tasks", 100 * kWorkers}, {"main", "orders", 100 * kWorkers}}, {}});
+  Candidate leader(*this, "leader", milliseconds(4), {.longest_page = 2'030});
+  Until(seconds(60), [&] { return leader.leader.Settled(); });
+  EXPECT_GE(leader.counted.writes, 3);
+  EXPECT_EQ(leader.plans, 2);
+  EXPECT_TRUE(ensemble_.head().nodes().contains("/assign/" + Name(0) + "/1"));
+}
+
+TEST_F(LeaderScaleTest, APlanOfManyMultisIsDecidedAnewAsSoonAsItIsNoMoreTrue) {
+  constexpr int kWorkers = 500;
+  Populate(kWorkers, 0);
+  facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{{{"main", "tasks", 10 * kWorkers}}, {}});
+  Candidate leader(*this, "leader", milliseconds(4));
+  Until(seconds(60), [&] { return HasSlices(0); });
+  const int plans = leader.plans;
+  ASSERT_FALSE(HasSlices(kWorkers - 1));
+  facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{{{"main", "tasks", 5 * kWorkers}}, {}});
+  Until(seconds(60), [&] { return leader.leader.Settled(); });
+  EXPECT_GE(leader.plans, plans + 2);
+  std::size_t slices = 0;
+  for (int worker = 0; worker < kWorkers; ++worker)
+    slices += ReadAssign(ensemble_.head().nodes().at("/assign/" + Name(worker)).data)->slices.size();
+  EXPECT_EQ(slices, 5U * kWorkers);
 }
 
 // Something changes faster than it can read: it never knows all at one time.
