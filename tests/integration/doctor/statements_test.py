@@ -33,7 +33,7 @@ NOT_WORK = re.compile(r"information_schema|(INTO|UPDATE) millrace_schema|@@|VERS
 
 def log_entries(file):
     """Pairs of a connection and a statement that it sent as text."""
-    entry = re.compile(rb"^(?:\d{6} [ \d]\d:\d\d:\d\d)?\t+ *(\d+) (\w+)\t?(.*)$")
+    entry = re.compile(rb"^(?:\d{6} [ \d]\d:\d\d:\d\d|[-\d]{10}T[:.\d]{15}Z)?\t+ *(\d+) (\w+)\t?(.*)$")
     for line in file.read_bytes().split(b"\n"):
         found = entry.match(line)
         if found and found[2] == b"Query":
