@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from chaos.load import SteadyLoad
-from chaos.mariadb import MariaDb
+from chaos.mariadb import MariaDb, numbers
 from chaos.metrics import scrape, value
 from chaos.processes import Process, free_port, wait_until
 from figures.figures import Figures
@@ -79,7 +79,7 @@ class Held:
         """So many no-op tasks come and go at once, and leave their versions behind."""
         before = self.db.value("SELECT COUNT(*) FROM tasks_done")
         for start in range(0, tasks, 10_000):
-            self.db.rows(f"INSERT INTO tasks (handler, params) SELECT 'noop', '{{}}' FROM seq_1_to_{min(10_000, tasks - start)}")
+            self.db.rows(f"INSERT INTO tasks (handler, params) SELECT 'noop', '{{}}' FROM {numbers(min(10_000, tasks - start))}")
         wait_until("they are done", lambda: self.db.value("SELECT COUNT(*) FROM tasks_done") >= before + tasks, 600, 0.5)
 
     def ended_in_windows(self, since, count):
@@ -151,7 +151,7 @@ def main():
     options = parser.parse_args()
     figures = Figures("held", f"Beside a snapshot that is held for {options.minutes:g} minutes", "%")
     with Held() as held:
-        figures.facts["server"] = f"MariaDB {held.db.value('SELECT VERSION()')}, {' '.join(OPTIONS)}"
+        figures.facts["server"] = f"{held.db.value('SELECT VERSION()')}, {' '.join(OPTIONS)}"
         figures.facts["offered"] = (f"{options.rate:,} tasks a second by INSERTs of {SteadyLoad.TICK * options.rate:.0f}; "
                                     f"{options.before:,} at once before them; windows of {WINDOW} s")
         recovered, grown = measure(held, options, figures)

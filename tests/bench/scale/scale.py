@@ -1,99 +1,31 @@
 #!/usr/bin/python3
 """Whether the rate of a drain depends on what it should not: how many tasks wait, over how many slices, how many are due
-only tomorrow, whether a table is full or nearly empty, how many workers share it. No-op tasks on a private MariaDB; what
-is compared alternates, and each ratio is taken within its round.
+only tomorrow, whether a table is full or nearly empty, how many workers share it, how many types and tables there are; and
+what their parameters' bytes make of it. No-op tasks on a private MariaDB; what is compared alternates, and each ratio is
+taken within its round.
 
-  scale.py [--only waiting,slices,future,last,workers] [--rounds 3] [--many 10000000] [--few 100000] [--rows 500000]
-           [--slices 16384] [--future 1000000] [--long 5000000] [--workers 3] [--seconds 15] [--json FILE]
+  scale.py [--only waiting,slices,future,last,workers,types,tables,bytes] [--rounds 3] [--many 10000000] [--few 100000]
+           [--rows 500000] [--slices 16384] [--future 1000000] [--long 5000000] [--workers 3] [--types 200] [--tables 1024]
+           [--bytes 65536] [--seconds 15] [--json FILE]
                                                               (scripts/bench scale sets what it needs)
 """
 import argparse
 import os
-import pathlib
 import shutil
-import subprocess
+import statistics
 import tempfile
 import time
 
 from chaos.mariadb import MariaDb
-from chaos.processes import Process, wait_until
+from chaos.processes import wait_until
 from chaos.zookeeper import Ensemble
 from figures.figures import Figures
+from table.table import Table
 
-BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 OPTIONS = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=6G", "--innodb-log-file-size=2G",
            "--performance-schema=OFF")
-CHUNK = 1000  # rows of an INSERT
-FEW_VERSIONS = 1000
+BYTES_OF_A_DRAIN = 1_000_000_000  # of parameters, at most
 SOON = 8  # seconds until what several workers share is due: all are there by then
-
-
-class Table:
-    """A database of its own with the tables, on the server of all."""
-
-    def __init__(self, db, folder, database, slices=64):
-        self.db, self.folder, self.database = db, folder, database
-        self.environment = {"MILLRACE_STORE": db.url_of(database), "MILLRACE_PASSWORD_FILE": db.password_file}
-        subprocess.run([BINARY / "millrace", "schema", "apply", "--slices", str(slices)], check=True,
-                       env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL)
-        self.waiting = 0
-
-    def value(self, sql, values=None):
-        return self.db.value(sql, values, self.database)
-
-    def put_in(self, rows, due="UTC_TIMESTAMP(6)"):
-        connection = self.db.connect(database=self.database)
-        with connection.cursor() as cursor:
-            for start in range(0, rows, CHUNK):
-                cursor.execute("INSERT INTO tasks (handler, params, run_at) SELECT 'noop', '{}', " + due
-                               + f" FROM seq_1_to_{min(CHUNK, rows - start)}")
-        connection.close()
-        self.waiting += rows
-
-    def fill_up_to(self, rows):
-        """So many wait, none has ended, and the server has cleared away what the last drain left."""
-        self.db.rows("TRUNCATE tasks_done", database=self.database)
-        self.put_in(rows - self.waiting)
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and self.db.kept_versions() >= FEW_VERSIONS:
-            time.sleep(0.1)
-
-    def start(self, name, *words):
-        run = tempfile.mkdtemp(dir=self.folder)
-        return Process(name, [BINARY / "millrace", "worker", "--plugins", BINARY / "plugins", "--state-dir", run, *words],
-                       os.path.join(run, "log"), self.environment)
-
-    def drain(self, seconds=None):
-        """One worker works until nothing is due any more, or for so long; what it left waits on. Its peak of memory in MiB,
-        where it is stopped."""
-        worker = self.start("worker", *([] if seconds else ["--until-idle"]))
-        peak = None
-        if seconds:
-            time.sleep(seconds)
-            peak = worker.memory_peak_mib()
-            worker.terminate()
-        if worker.exit_code(600) != 0:
-            raise AssertionError(worker.output()[-2000:])
-        self.waiting = self.value("SELECT COUNT(*) FROM tasks")
-        return peak
-
-    def ends(self):
-        """[(seconds since the first end, how many had ended by then)]"""
-        rows = self.db.rows("SELECT TIMESTAMPDIFF(MICROSECOND, '2020-01-01', finished_at), COUNT(*) FROM tasks_done GROUP BY 1 "
-                            "ORDER BY 1", database=self.database)
-        ended, found = 0, []
-        for at, count in rows:
-            ended += count
-            found.append(((at - rows[0][0]) / 1e6, ended))
-        return found
-
-    def rate(self, first=0.1, last=0.9, of=None):
-        """Tasks a second between two parts of all that have ended, or of the first so many, by the database's clock."""
-        ends = self.ends()
-        total = of or ends[-1][1]
-        begin = next(one for one in ends if one[1] >= total * first)
-        end = next(one for one in ends if one[1] >= total * last)
-        return (end[1] - begin[1]) / (end[0] - begin[0])
 
 
 class Bench:
@@ -102,28 +34,30 @@ class Bench:
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="millrace-scale-")
-        self.databases = ("many", "few", "slices", "future", "lasting", "shared", "plain")
-        self.db = MariaDb(os.path.join(self.folder, "mariadb"), OPTIONS, self.databases)
-        self.figures.facts["server"] = f"MariaDB {self.db.value('SELECT VERSION()')}, {' '.join(OPTIONS)}"
+        self.db = MariaDb(os.path.join(self.folder, "mariadb"), OPTIONS)
+        self.figures.facts["server"] = f"{self.db.value('SELECT VERSION()')}, {' '.join(OPTIONS)}"
         return self
 
     def __exit__(self, *_):
         self.db.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def table(self, database, slices=64):
-        return Table(self.db, self.folder, database, slices)
+    def table(self, database, slices=64, **more):
+        self.db.rows(f"CREATE DATABASE IF NOT EXISTS {database}")
+        return Table(self.db, self.folder, database, slices, **more)
 
     def note(self, name, rate):
         self.figures.add(name, rate)
         print(f"{name}: {rate:,.0f} tasks/s", flush=True)
 
-    def in_pairs(self, *sides):
-        """[(name, what is to be done and returns a rate)]: in turn first and last, and the ratio of the first to the last."""
+    def in_turn(self, *sides):
+        """[(name, what is to be done and returns a rate)]: in turn first and last, and the ratios of all to the last."""
         for number in range(self.options.rounds):
             for name, measure in sides if number % 2 == 0 else reversed(sides):
                 self.note(name, measure())
-        self.figures.compare(f"{sides[0][0]} / {sides[1][0]}", sides[0][0], sides[1][0])
+        *others, (base, _) = sides
+        for name, _ in others:
+            self.figures.compare(f"{name} / {base}", name, base)
 
     def waiting(self):
         many, few, peaks = self.table("many"), self.table("few"), []
@@ -139,19 +73,19 @@ class Bench:
             few.drain()
             return few.rate()
 
-        self.in_pairs((f"worker, {self.options.many:,} wait", of_many), (f"worker, {self.options.few:,} wait", of_few))
+        self.in_turn((f"worker, {self.options.many:,} wait", of_many), (f"worker, {self.options.few:,} wait", of_few))
         self.figures.facts["worker's memory"] = f"{max(peaks):.0f} MiB at most beside {self.options.many:,} that wait"
         self.db.rows("DROP DATABASE many")
 
-    def all_of(self, table):
+    def all_of(self, table, rows=None):
         def measure():
-            table.fill_up_to(self.options.rows)
+            table.fill_up_to(rows or self.options.rows)
             table.drain()
             return table.rate()
         return measure
 
     def slices(self):
-        self.in_pairs((f"worker, {self.options.slices:,} slices", self.all_of(self.table("slices", self.options.slices))),
+        self.in_turn((f"worker, {self.options.slices:,} slices", self.all_of(self.table("slices", self.options.slices))),
                       ("worker, 64 slices", self.all_of(self.table("plain"))))
 
     def future(self):
@@ -163,7 +97,7 @@ class Bench:
             later.drain()
             return later.rate()
 
-        self.in_pairs((f"worker, {self.options.future:,} due tomorrow", beside), ("worker, none due tomorrow", self.all_of(plain)))
+        self.in_turn((f"worker, {self.options.future:,} due tomorrow", beside), ("worker, none due tomorrow", self.all_of(plain)))
 
     def last(self):
         table = self.table("lasting")
@@ -197,13 +131,33 @@ class Bench:
             return measure
 
         try:
-            self.in_pairs((f"worker, {self.options.workers} of them", with_workers(self.options.workers)),
+            self.in_turn((f"worker, {self.options.workers} of them", with_workers(self.options.workers)),
                           ("worker, one alone", with_workers(1)))
         finally:
             ensemble.stop()
 
 
-PARTS = ("waiting", "slices", "future", "last", "workers")
+    def types(self):
+        counts = sorted({self.options.types, min(10, self.options.types), 1}, reverse=True)
+        self.in_turn(*((f"worker, {count:,} type{'s' if count > 1 else ''}",
+                        self.all_of(self.table(f"types_{count}", types=count))) for count in counts))
+
+    def tables(self):
+        counts = sorted({self.options.tables, min(32, self.options.tables), 1}, reverse=True)
+        self.in_turn(*((f"worker, {count:,} table{'s' if count > 1 else ''}",
+                        self.all_of(self.table(f"tables_{count}", max(1, 64 // count), tables=count))) for count in counts))
+
+    def bytes(self):
+        sizes = sorted({self.options.bytes, 8192, 1024, 100}, reverse=True)
+        sides = {size: f"worker, {size:,} bytes of parameters" for size in sizes}
+        self.in_turn(*((name, self.all_of(
+            self.table(f"bytes_{size}", params=f"CONCAT('{{\"x\":\"', REPEAT('x', {size - 8}), '\"}}')"),
+            min(self.options.rows, BYTES_OF_A_DRAIN // size))) for size, name in sides.items()))
+        self.figures.facts["parameters, MB/s"] = ", ".join(
+            f"{statistics.median(self.figures.series[name]) * size / 1e6:,.0f} of {size:,} bytes" for size, name in sides.items())
+
+
+PARTS = ("waiting", "slices", "future", "last", "workers", "types", "tables", "bytes")
 
 
 def main():
@@ -217,6 +171,9 @@ def main():
     parser.add_argument("--future", type=int, default=1_000_000, help="tasks that are due tomorrow")
     parser.add_argument("--long", type=int, default=5_000_000, help="tasks of the drain whose tenths are compared")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--types", type=int, default=200)
+    parser.add_argument("--tables", type=int, default=1024)
+    parser.add_argument("--bytes", type=int, default=65_536, help="of the parameters of a task, beside 8192, 1024 and 100")
     parser.add_argument("--seconds", type=float, default=15, help="for which those of --many are drained")
     parser.add_argument("--json")
     options = parser.parse_args()

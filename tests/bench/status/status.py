@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from chaos.mariadb import MariaDb
+from chaos.mariadb import MariaDb, numbers
 from figures.figures import Figures
 
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
@@ -60,13 +60,13 @@ class Store:
             with connection.cursor() as cursor:
                 for table in self.names():
                     cursor.execute(f"INSERT INTO {table} (slice, handler, params, run_at) SELECT seq DIV {len(types)} % {options.slices}, "
-                                   f"{handler}, '{{\"n\":1}}', UTC_TIMESTAMP(6) - INTERVAL seq SECOND FROM seq_1_to_{waiting}")
+                                   f"{handler}, '{{\"n\":1}}', UTC_TIMESTAMP(6) - INTERVAL seq SECOND FROM {numbers(waiting)}")
                     cursor.execute(f"INSERT INTO {table}_done (id, slice, state, handler, params, run_at, attempt) SELECT "
                                    f"seq + {waiting}, seq % {options.slices}, 1, {handler}, '{{\"n\":1}}', UTC_TIMESTAMP(6), 1 "
-                                   f"FROM seq_1_to_{finished}")
+                                   f"FROM {numbers(finished)}")
                     cursor.execute("INSERT INTO millrace_counters (task_table, handler, incarnation, succeeded) SELECT "
                                    f"'{table}', handler, CONCAT('w', n.seq, '.1'), COUNT(*) DIV 4 FROM {table}_done, "
-                                   "seq_1_to_4 n GROUP BY handler, n.seq")
+                                   "(SELECT 1 AS seq UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) n GROUP BY handler, n.seq")
                     cursor.execute(f"ANALYZE TABLE {table}, {table}_done")
                     cursor.fetchall()
             connection.close()

@@ -26,13 +26,14 @@ std::string WithNumber(std::string text, std::size_t number) {
   return text;
 }
 
-// MySQL has no such variable and is not waited for.
+// Whoever may not ask does not wait.
 void WaitForPurge(SqlConnection& sql) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline) {
-    const auto answer = sql.Run("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'");
+    const auto answer =
+        sql.Run("SELECT count FROM information_schema.innodb_metrics WHERE name='trx_rseg_history_len'");
     if (!answer || answer->rows.empty()) return;
-    if (std::stoull(answer->rows[0].at(1).value_or("0")) < kFewVersions) return;
+    if (std::stoull(answer->rows[0].at(0).value_or("0")) < kFewVersions) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

@@ -17,7 +17,7 @@ from chaos.processes import Process, free_port, wait_until
 def numbers(count):
     """What stands behind FROM for the numbers from 1 to `count` as `seq`: sequences are MariaDB's alone."""
     digits = "(SELECT " + " UNION ALL SELECT ".join(["0 AS i", *"123456789"]) + ")"
-    places = range(len(str(count)))
+    places = range(len(str(count - 1)))
     tables = ", ".join(f"{digits} d{place}" for place in places)
     return f"(SELECT 1{''.join(f' + d{place}.i * {10 ** place}' for place in places)} AS seq FROM {tables} HAVING seq <= {count}) numbers"
 
@@ -93,8 +93,8 @@ class Server:
         return self.value(f"SELECT COUNT(*) FROM {waits}")
 
     def kept_versions(self):
-        """Of rows that somebody may still see, or that are not cleared away yet; MariaDB alone tells."""
-        return int(self.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")[0][1])
+        """Of rows that somebody may still see, or that are not cleared away yet."""
+        return int(self.value("SELECT count FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len'"))
 
     def client(self, sql, database=None):
         """Runs a text in the plain `mariadb` client."""
@@ -155,6 +155,10 @@ class MariaDb(Server):
             return True
         except pymysql.err.OperationalError:
             return False
+
+    def file_size(self, table, database=None):
+        """What a table takes on the disk, in bytes."""
+        return os.stat(os.path.join(self._data, database or self.database, f"{table}.ibd")).st_blocks * 512
 
     def add_user(self, name):
         self.client(f"CREATE USER IF NOT EXISTS {name}@'127.0.0.1' IDENTIFIED BY '{self.password}';" + "".join(
