@@ -15,13 +15,14 @@ std::vector<std::size_t> FairShares::Divide(std::span<const ShareWish> wishes, s
     deficits_.clear();
     return shares;
   }
+  const std::size_t quantum = wishes.size() > kMostAtOnce ? std::max<std::size_t>(room / kMostAtOnce, 1) : 1;
   const auto first =
       std::find_if(wishes.begin(), wishes.end(), [&](const ShareWish& wish) { return wish.name == next_; });
   std::size_t turn = first == wishes.end() ? 0 : static_cast<std::size_t>(first - wishes.begin());
   for (;; turn = (turn + 1) % wishes.size()) {
     const ShareWish& wish = wishes[turn];
     std::size_t& deficit = deficits_[wish.name];
-    if (deficit == 0) deficit = wish.weight;
+    if (deficit == 0) deficit = quantum * wish.weight;
     const std::size_t taken = std::min({deficit, wish.wanted - shares[turn], room});
     shares[turn] += taken;
     room -= taken;

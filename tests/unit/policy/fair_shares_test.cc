@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "framework/base/random.h"
@@ -38,6 +39,24 @@ TEST(FairSharesTest, WeightsHoldInTheLongRunHoweverLittleThereIsToDivide) {
     for (std::size_t j = 0; j < got.size(); ++j) got[j] += divided[j];
   }
   EXPECT_THAT(got, ElementsAre(200, 600, 200));
+}
+
+// What each gets is asked of the database by itself.
+TEST(FairSharesTest, OfVeryManyAFewGetMuchAtATimeAndAllTheSameInTheEnd) {
+  FairShares shares;
+  std::vector<ShareWish> wishes;
+  for (int i = 0; i < 200; ++i) wishes.push_back({std::to_string(1000 + i), 1, 1000});
+  std::vector<std::size_t> got(wishes.size());
+  for (int turn = 0; turn < 25; ++turn) {
+    const auto divided = shares.Divide(wishes, 1000);
+    EXPECT_LE(std::ranges::count_if(divided, [](std::size_t share) { return share > 0; }), 34);
+    for (std::size_t i = 0; i < got.size(); ++i) got[i] += divided[i];
+  }
+  const auto [least, most] = std::ranges::minmax(got);
+  EXPECT_GE(least, 124U - 31);
+  EXPECT_LE(most, 124U + 31);
+  const auto few = shares.Divide(wishes, 20);  // then nobody gets more than one, but who had part of its own
+  EXPECT_LE(std::ranges::count_if(few, [](std::size_t share) { return share > 1; }), 1);
 }
 
 TEST(FairSharesTest, NothingIsLostAndNobodyGetsMoreThanItWants) {
