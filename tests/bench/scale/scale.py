@@ -5,7 +5,7 @@ what their parameters' bytes make of it. No-op tasks on a private MariaDB; what 
 taken within its round.
 
   scale.py [--only waiting,slices,future,last,workers,types,tables,bytes] [--rounds 3] [--many 10000000] [--few 100000]
-           [--rows 500000] [--slices 16384] [--future 1000000] [--long 5000000] [--workers 3] [--types 200] [--tables 1024]
+           [--rows 500000] [--slices 16384] [--future 1000000] [--long 5000000] [--workers 3] [--types 200] [--tables 1000]
            [--bytes 65536] [--seconds 15] [--json FILE]
                                                               (scripts/bench scale sets what it needs)
 """
@@ -172,7 +172,7 @@ def main():
     parser.add_argument("--long", type=int, default=5_000_000, help="tasks of the drain whose tenths are compared")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--types", type=int, default=200)
-    parser.add_argument("--tables", type=int, default=1024)
+    parser.add_argument("--tables", type=int, default=1000)
     parser.add_argument("--bytes", type=int, default=65_536, help="of the parameters of a task, beside 8192, 1024 and 100")
     parser.add_argument("--seconds", type=float, default=15, help="for which those of --many are drained")
     parser.add_argument("--json")
