@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tens of millions of tasks go through one table: whether its size on the disk, a page of a scan, a due map and the rate of
-a drain are at the end as they were at the start. Each round fills the table, and one worker drains it; what has ended is
-cleared away before the next, as pruning does.
+a drain are at the end as they were at the start. Each round fills the table, and one worker drains it; the table of
+what has ended is emptied before the next.
 
   churn.py [--tasks 50000000] [--at-once 1000000] [--json FILE]
                                                               (scripts/bench churn sets what it needs)
