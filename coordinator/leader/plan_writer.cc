@@ -20,7 +20,7 @@ struct Page {
   std::shared_ptr<const AssignDocument> stored = nullptr;  // null: it is new, or can't be read
   bool touched = false;                                    // in this multi
   bool mended = false;                                     // no former name is left on it
-  std::vector<std::size_t> repeated = {};  // of `stored`, from hand: what the worker has elsewhere, too
+  std::vector<std::size_t> repeated = {};  // of `stored`, by hand: what the worker has elsewhere, too
   AssignDocument document = {};            // once it is touched: what it is to hold
   std::size_t size = 0;                    // bytes of its text, about
 
