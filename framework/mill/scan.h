@@ -247,7 +247,9 @@ class Scanner {
   void SetServed(const DueGroup& group, GroupRank& rank);
   // A page of each group into `found`; false as with Gather.
   Step<bool> ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found);
-  std::size_t PageOf(const Share& share, const Candidates& found) const;
+  std::size_t PageOf(const TypeWork& work, const Share& share, const Candidates& found) const;
+  // The type's groups hardly have a page's rows.
+  static bool ExpectsFew(const TypeWork& work);
   struct Picked {
     std::size_t taken = 0;
     std::size_t had = 0;  // to be taken: those, or all rows where there may be more of them

@@ -1,5 +1,6 @@
 // What is read of the groups that a type may be claimed from: pages of them, until there is enough.
 #include <algorithm>
+#include <cmath>
 
 #include "framework/mill/scan.h"
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
+// Where pages gave less than half of that of late they are twice as long as what they gave.
+constexpr std::size_t kSmallestOfFew = 10;
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
 
 }  // namespace
@@ -51,6 +54,8 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
   co_return true;
 }
 
+bool Scanner::ExpectsFew(const TypeWork& work) { return work.yield && 2 * *work.yield < kSmallestPage; }
+
 // Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
 // all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
 void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
@@ -62,7 +67,7 @@ void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, st
   std::size_t rows = 0;  // at most
   double expected = 0;
   const auto count = [&](const Share& share) {
-    const std::size_t page = PageOf(share, found);
+    const std::size_t page = PageOf(work, share, found);
     rows += page;
     expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
   };
@@ -102,8 +107,9 @@ bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
 }
 
 // A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
-std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
-  const std::size_t page = std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
+std::size_t Scanner::PageOf(const TypeWork& work, const Share& share, const Candidates& found) const {
+  std::size_t page = std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
+  if (ExpectsFew(work)) page = std::max(static_cast<std::size_t>(std::ceil(2 * *work.yield)), kSmallestOfFew);
   const std::size_t expected = cursors_.Expected(*share.group);
   return expected > 0 ? std::min(page, expected) : page;
 }
@@ -128,8 +134,13 @@ void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
 Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
   std::vector<ScanRequest> requests;
   for (const Share& share : shares)
-    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
-                        rounds_.ByCreation(share.group->handler)});
+    requests.push_back({.group = *share.group,
+                        .after = cursors_.At(*share.group),
+                        .limit = PageOf(work, share, found),
+                        .with_bytes = true,
+                        .with_contents = true,
+                        .with_created = rounds_.ByCreation(share.group->handler),
+                        .few = ExpectsFew(work)});
   found.pages += requests.size();
   const BootTime sent = parts_.clock.Now();
   auto pages = co_await port_.ScanEach(requests);

@@ -35,7 +35,7 @@ Status RehearsalWalk::Looks() {
   }
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.newer = {{table_, 1}}, .after = {earlier}}));
   BOOST_OUTCOME_TRYV(stage_.tasks.GreatestIds(std::span(&table_, 1)));
-  for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 1}}) {
+  for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 0}, ScanPosition{ago, 1}}) {
     for (const bool bytes : {false, true}) {
       BOOST_OUTCOME_TRYV(
           stage_.tasks.Scan({.group = Group(), .after = after, .limit = 100, .with_bytes = bytes}));
@@ -44,7 +44,11 @@ Status RehearsalWalk::Looks() {
       for (const bool contents : {false, true}) {
         const ScanRequest one{
             .group = Group(), .after = after, .limit = 10, .with_bytes = bytes, .with_contents = contents};
-        BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, one)));
+        std::vector<ScanRequest> two(2, one);
+        BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(two));
+        for (ScanRequest& of_few : two) of_few.few = true;
+        ++two[1].group.slice;
+        BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(two));
       }
     }
     BOOST_OUTCOME_TRYV(

@@ -106,6 +106,7 @@ struct ScanRequest {
   bool with_contents = false;  // and so is ScanRow::contents, if the store brings them
   bool with_created = false;   // ScanRow::created_at is wanted
   bool running_only = false;   // of the next `limit` rows those that run, and nothing else
+  bool few = false;  // fewer are expected: the store may read them together with those of other slices
 };
 
 // A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim

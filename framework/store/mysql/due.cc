@@ -75,6 +75,45 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
   return contents;
 }
 
+constexpr const char* kScanColumns = ",state,attempt,crashes,claimed_by";
+
+std::string ColumnsText(const ScanRequest& request) {
+  return std::string("id,") + (request.with_contents ? "NULLIF(run_at,created_at)" : "run_at") +
+         kScanColumns + (request.with_bytes ? kTextBytes : ",0") +
+         (request.with_contents  ? kContents
+          : request.with_created ? ",created_at"
+                                 : "");
+}
+
+// The due rows of such groups in all slices.
+std::string DueRowsText(const DueGroup& group) {
+  return " FROM " + group.table + " FORCE INDEX (due) WHERE handler=" + Quote(group.handler) +
+         " AND urgency=" + std::to_string(group.urgency) + " AND run_at<=UTC_TIMESTAMP(6)";
+}
+
+std::string Behind(const ScanPosition& after) {
+  if (after == ScanPosition{}) return "";
+  const std::string at = TimeLiteral(after.run_at);
+  if (after.id == 0) return " AND run_at>=" + at;
+  return " AND (run_at=" + at + " AND id>" + std::to_string(after.id) + " OR run_at>" + at + ")";
+}
+
+// By slice the places of requests of which few rows are expected, and which differ in their slices and
+// positions alone; empty: each is to be read by itself.
+std::map<std::uint64_t, std::size_t> PlacesTogether(std::span<const ScanRequest> requests) {
+  std::map<std::uint64_t, std::size_t> places;
+  const ScanRequest& first = requests[0];
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const ScanRequest& one = requests[i];
+    const bool alike = one.few && !one.running_only && one.group.table == first.group.table &&
+                       one.group.handler == first.group.handler && one.group.urgency == first.group.urgency &&
+                       one.with_bytes == first.with_bytes && one.with_contents == first.with_contents &&
+                       one.with_created == first.with_created;
+    if (!alike || !places.emplace(one.group.slice, i).second) return {};
+  }
+  return places.size() > 1 ? places : std::map<std::uint64_t, std::size_t>();
+}
+
 // The later ones have no more than its form.
 constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0";
 
@@ -126,28 +165,26 @@ std::string DueAfterText(const DueGroup& group) {
 }
 
 std::string ScanText(const ScanRequest& request, std::size_t number) {
-  std::string after;
-  if (request.after != ScanPosition{}) {
-    const std::string at = TimeLiteral(request.after.run_at);
-    after = " AND (run_at=" + at + " AND id>" + std::to_string(request.after.id) + " OR run_at>" + at + ")";
-  }
   const DueGroup& group = request.group;
-  const std::string page =
-      " FROM " + group.table + " FORCE INDEX (due) WHERE slice=" + std::to_string(group.slice) +
-      " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
-      " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
+  const std::string page = DueRowsText(group) + " AND slice=" + std::to_string(group.slice) +
+                           Behind(request.after) + " ORDER BY run_at,id LIMIT " +
+                           std::to_string(request.limit);
   const std::string first = "SELECT " + std::to_string(number) + ",";
-  constexpr const char* kColumns = ",state,attempt,crashes,claimed_by";
   if (request.running_only) {  // in a UNION an order counts only beside a LIMIT
-    return first + "page.*,0 FROM (SELECT id,run_at" + kColumns + page +
+    return first + "page.*,0 FROM (SELECT id,run_at" + kScanColumns + page +
            ") page WHERE state=2 ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
   }
-  return first + "id," + (request.with_contents ? "NULLIF(run_at,created_at)" : "run_at") + kColumns +
-         (request.with_bytes ? kTextBytes : ",0") +
-         (request.with_contents  ? kContents
-          : request.with_created ? ",created_at"
-                                 : "") +
-         page;
+  return first + ColumnsText(request) + page;
+}
+
+std::string ScanTogetherText(std::span<const ScanRequest> requests, std::size_t limit) {
+  std::string slices;
+  for (const ScanRequest& request : requests) {
+    slices += (slices.empty() ? " AND (slice=" : " OR slice=") + std::to_string(request.group.slice) +
+              Behind(request.after);
+  }
+  return "SELECT slice," + ColumnsText(requests[0]) + DueRowsText(requests[0].group) + slices +
+         ") ORDER BY slice,run_at,id LIMIT " + std::to_string(limit);
 }
 
 Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueWanted& wanted) {
@@ -248,18 +285,56 @@ Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
 }
 
 Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<const ScanRequest> requests) {
-  std::vector<std::vector<ScanRow>> pages(requests.size());
-  if (requests.empty()) return pages;
+  if (requests.empty()) return std::vector<std::vector<ScanRow>>();
+  if (const auto places = PlacesTogether(requests); !places.empty()) return ScanTogether(requests, places);
   std::string text;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string one = ScanText(requests[i], i);
     text += requests.size() == 1 ? one : (i == 0 ? "(" : " UNION ALL (") + one + ")";
-    // Few rows of a page run.
-    if (!requests[i].running_only) pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
   }
+  return ReadPages(text, requests, [](std::uint64_t first) { return first; });
+}
+
+// Where some have more than was expected, those of the last slices may not be reached: they are read by
+// themselves.
+Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanTogether(
+    std::span<const ScanRequest> requests, const std::map<std::uint64_t, std::size_t>& places) {
+  std::size_t limit = 0;
+  for (const ScanRequest& request : requests) limit += request.limit;
+  BOOST_OUTCOME_TRY(pages, ReadPages(ScanTogetherText(requests, limit), requests,
+                                     [&](std::uint64_t slice) { return places.at(slice); }));
+  std::size_t rows = 0;
+  for (const auto& page : pages) rows += page.size();
+  std::vector<std::size_t> cut;
+  std::vector<ScanRequest> again;
+  for (auto last = places.rbegin(); rows >= limit && last != places.rend(); ++last) {
+    const std::size_t i = last->second;
+    if (pages[i].size() >= requests[i].limit) break;
+    cut.push_back(i);
+    again.push_back(requests[i]);
+    again.back().few = false;
+    if (!pages[i].empty()) break;
+  }
+  BOOST_OUTCOME_TRY(read, ScanEach(again));
+  for (std::size_t i = 0; i < cut.size(); ++i) pages[cut[i]] = std::move(read[i]);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (pages[i].size() > requests[i].limit) pages[i].resize(requests[i].limit);
+  }
+  return pages;
+}
+
+Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ReadPages(
+    const std::string& text, std::span<const ScanRequest> requests,
+    const std::function<std::size_t(std::uint64_t first)>& place_of) {
+  std::vector<std::vector<ScanRow>> pages(requests.size());
   std::vector<std::vector<std::uint64_t>> claimers(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    // Few rows of a page run.
+    if (!requests[i].running_only && !requests[i].few)
+      pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
+  }
   BOOST_OUTCOME_TRYV(session_.Query(text, [&](const Row& read) {
-    const std::size_t i = read.Number(1);
+    const std::size_t i = place_of(read.Number(1));
     ScanRow& row = pages.at(i).emplace_back();
     row.id = read.Number(2);
     const ScanRequest& request = requests[i];

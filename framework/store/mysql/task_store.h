@@ -1,6 +1,7 @@
 // The mill's session. Its parts: due.cc (map and scan), claim.cc, progress.cc, settle.cc.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,6 +36,12 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Status ReadTables(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
   // One for each, since a table of them is refused, locked as a whole perhaps.
   Status ReadEach(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
+  Result<std::vector<std::vector<ScanRow>>> ScanTogether(std::span<const ScanRequest> requests,
+                                                         const std::map<std::uint64_t, std::size_t>& places);
+  // The pages of these requests; `place_of` tells whose a row is by its first column.
+  Result<std::vector<std::vector<ScanRow>>> ReadPages(
+      const std::string& text, std::span<const ScanRequest> requests,
+      const std::function<std::size_t(std::uint64_t first)>& place_of);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
   // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.

@@ -184,5 +184,38 @@ TEST_P(ScannedContract, SeveralGroupsAreScannedAtOnce) {
   EXPECT_EQ(ids((*pages)[3]), first);
 }
 
+// Whatever of it was expected wrongly: the pages are those of each group by itself, beyond what one statement
+// brings, too.
+TEST_P(ScannedContract, GroupsOfWhichFewRowsAreExpectedHaveTheSamePages) {
+  const auto due = Now() - std::chrono::hours(1);
+  for (const auto& [slice, rows] :
+       std::map<std::uint32_t, int>{{1, 3}, {2, 1'300}, {4, 900}, {5, 2}, {7, 30}}) {
+    for (int i = 0; i < rows; ++i) Add({.slice = slice, .run_at = due + std::chrono::seconds(i % 7)});
+  }
+  const auto compare = [&](std::vector<ScanRequest> requests) {
+    for (ScanRequest& request : requests) request.with_bytes = request.with_contents = true;
+    const auto alone = tasks().ScanEach(requests);
+    for (ScanRequest& request : requests) request.few = true;
+    const auto together = tasks().ScanEach(requests);
+    ASSERT_TRUE(alone && together);
+    ASSERT_EQ(together->size(), alone->size());
+    for (std::size_t i = 0; i < alone->size(); ++i) {
+      const auto of = [](const ScanRow& row) {
+        return std::tuple(row.id, row.run_at, row.bytes, row.contents ? row.contents->task.slice : 0);
+      };
+      std::vector<decltype(of({}))> one, other;
+      std::transform((*alone)[i].begin(), (*alone)[i].end(), std::back_inserter(one), of);
+      std::transform((*together)[i].begin(), (*together)[i].end(), std::back_inserter(other), of);
+      EXPECT_EQ(other, one) << "request " << i;
+    }
+  };
+  const ScanPosition from{due + std::chrono::seconds(2), 0};
+  compare({{Group(7)}, {Group(1)}, {Group(0)}, {Group(5)}});
+  compare({{Group(7)}, {Group(1), from}, {Group(2), {}, 40}, {Group(5)}, {Group(4), from, 50}});
+  compare({{Group(7)}, {Group(4)}, {Group(2)}, {Group(1)}, {Group(5)}});
+  compare({{Group(5), {}, 1}, {Group(2), {}, 999}, {Group(4), from, 999}, {Group(3)}, {Group(1)}});
+  compare({{Group(2), {}, 100}, {Group(2), from, 100}, {Group(4), {}, 100}});
+}
+
 }  // namespace
 }  // namespace millrace::engine

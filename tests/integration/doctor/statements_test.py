@@ -64,7 +64,16 @@ def shapes(statement):
         # What a filter of people asks for, and where a look at many rows ends.
         text = re.sub(r" AND (?:(?:state|handler|batch|biz_key|error_class|slice|priority)=|(?:created_at|finished_at)>="
                       r"|(?:created_at|finished_at|run_at)<|id<=)\?", "", text)
-    return [part.strip().strip("()").strip() for part in text.split(" UNION ALL ")]
+    return [shape for part in text.split(" UNION ALL ") for shape in of_each_slice(part.strip().strip("()").strip())]
+
+
+def of_each_slice(statement):
+    """A scan of several slices, as if of one: for each way in which their conditions go on."""
+    found = re.search(r"\((slice=\?.*)\)(?= ORDER BY slice,run_at,id)", statement)
+    if not found:
+        return [statement]
+    ways = sorted(set(re.split(r" OR (?=slice=)", found[1])))
+    return [statement[:found.start(1)] + way + statement[found.end(1):] for way in ways]
 
 
 class StatementsTest(unittest.TestCase):
