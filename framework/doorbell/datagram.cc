@@ -89,9 +89,13 @@ std::optional<ShardRing> ReadShardRing(std::string_view text) {
   return read;
 }
 
-void SendRing(const std::string& address, const ShardRing& ring) {
+bool IsRingAddress(const std::string& address) {
   const auto to = EndpointOf(address);
-  if (to && to->port() != 0) Send(*to, ToText(ring));
+  return to && to->port() != 0;
+}
+
+void SendRing(const std::string& address, const ShardRing& ring) {
+  if (IsRingAddress(address)) Send(*EndpointOf(address), ToText(ring));
 }
 
 struct RingSocket::Socket {

@@ -23,6 +23,8 @@ std::string ToText(const ShardRing& ring);
 // nullopt for anything else.
 std::optional<ShardRing> ReadShardRing(std::string_view text);
 
+// Whether somebody could be rung there.
+bool IsRingAddress(const std::string& address);
 // Rings the worker whose node names this address, `host:port`. Never waits for anybody, never fails: a ring
 // is a hint, and a worker that misses it polls. A host that is a name is not looked up.
 void SendRing(const std::string& address, const ShardRing& ring);

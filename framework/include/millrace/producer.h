@@ -165,6 +165,10 @@ struct ConnectOptions {
   std::string table = {};  // the table to submit to; empty: the only one
   Duration connect_timeout = std::chrono::seconds(5);
   Duration io_timeout = std::chrono::seconds(20);  // of reads and writes on a socket
+  // Workers that are told of each task at once and need not poll for it: where they listen, IP:PORT, as their
+  // `--doorbell-address` says. Each gets a datagram, which is never waited for; who misses it polls as ever.
+  std::vector<std::string> doorbells = {};
+  std::string shard = "main";  // the store's name in the workers' configuration, by which they are told
 };
 
 // Connections to one store. Thread-safe: it has as many connections as threads submit at the same moment, and

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "framework/base/log_line.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
+#include "framework/doorbell/datagram.h"
 #include "framework/producer/batch.h"
 #include "framework/store/mysql/store.h"
 #include "framework/store/sqlite/store.h"
+#include "framework/task/slice_name.h"
 
 namespace millrace {
 
@@ -46,6 +49,21 @@ engine::Result<engine::TableName> OwnTable(const std::vector<engine::TableInfo>&
                                    : "the store has no task table '" + engine::Shorten(name, 80) + "'");
 }
 
+engine::Status CheckDoorbells(const ConnectOptions& options) {
+  if (!engine::IsShardName(options.shard)) {
+    return engine::Fail(
+        engine::ErrorCode::Invalid,
+        "ConnectOptions::shard: '" + engine::Shorten(options.shard, 80) + "' is not the name of a shard");
+  }
+  for (const std::string& address : options.doorbells) {
+    if (engine::IsRingAddress(address)) continue;
+    return engine::Fail(engine::ErrorCode::Invalid,
+                        "ConnectOptions::doorbells: '" + engine::Shorten(address, 80) +
+                            "' is no address of a worker: write IP:PORT, such as 10.0.0.7:7460");
+  }
+  return {};
+}
+
 }  // namespace
 
 struct Producer::Body {
@@ -63,8 +81,13 @@ struct Producer::Body {
   }
 
   engine::Result<engine::SubmitReport> Submit(std::span<const NewTask> tasks, const SubmitOptions& options);
+  // For those that were added.
+  void Ring(const engine::TableName& to, std::span<const engine::NewTask> placed,
+            const engine::SubmitReport& report) const;
 
   // Constant.
+  std::vector<std::string> doorbells;
+  std::string shard;
   std::unique_ptr<engine::Store> store;
   std::vector<engine::TableInfo> tables;
   engine::TableName table = engine::kDefaultTable;
@@ -83,12 +106,24 @@ engine::Result<engine::SubmitReport> Producer::Body::Submit(std::span<const NewT
                         store->Describe() + ": there is no task table '" + std::string(to) + "'");
   }
   BOOST_OUTCOME_TRY(placed, ToStore(tasks));
-  if (ChoosesSlices(tasks, options.slices))
+  if (!doorbells.empty() || ChoosesSlices(tasks, options.slices))
     ChooseSlices(tasks, options.slices, known->slices, engine::Random::FromSystem(), placed);
   auto session = Take();
   auto report = session->Submit(to, placed);
   GiveBack(std::move(session));
+  if (report) Ring(to, placed, *report);
   return report;
+}
+
+void Producer::Body::Ring(const engine::TableName& to, std::span<const engine::NewTask> placed,
+                          const engine::SubmitReport& report) const {
+  if (doorbells.empty() || report.added == 0) return;
+  std::set<std::uint32_t> slices;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    if (report.ids[i] != 0) slices.insert(*placed[i].slice);
+  }
+  for (const std::string& address : doorbells)
+    engine::SendRing(address, {shard, {to, {slices.begin(), slices.end()}}});
 }
 
 Producer::Producer(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -98,7 +133,10 @@ Producer::~Producer() = default;
 
 Result<Producer> Producer::Open(const std::string& url, const ConnectOptions& options) {
   auto body = std::make_unique<Body>();
+  body->doorbells = options.doorbells;
+  body->shard = options.shard;
   const auto open = [&]() -> engine::Status {
+    BOOST_OUTCOME_TRYV(CheckDoorbells(options));
     BOOST_OUTCOME_TRY(store, OpenStore(url, options));
     body->store = std::move(store);
     BOOST_OUTCOME_TRYV(body->store->Ping());

@@ -8,6 +8,7 @@
 #include <latch>
 #include <thread>
 
+#include "framework/doorbell/datagram.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/store.h"
 #include "framework/store/sqlite/store.h"
@@ -98,6 +99,38 @@ TEST_F(ProducerOnServer, WhatIsWrongIsSaidWhenItOpens) {
   EXPECT_THAT(Open({.table = "other"}).error().message, HasSubstr("no task table 'other'"));
   sql_.Ask("DROP TABLE millrace_schema");
   EXPECT_THAT(Open().error().message, HasSubstr("schema apply"));
+}
+
+TEST_F(ProducerOnServer, WorkersAreRungForWhatIsAdded) {
+  const auto socket = engine::RingSocket::Open("127.0.0.1");
+  ASSERT_TRUE(socket);
+  auto producer = Open({.doorbells = {(*socket)->address()}, .shard = "shop"});
+  ASSERT_TRUE(producer) << producer.error().message;
+  const auto slice_of = [this](std::uint64_t id) {
+    return static_cast<std::uint32_t>(
+        std::stoul(sql_.Ask("SELECT slice FROM tasks WHERE id=" + std::to_string(id))));
+  };
+  const auto one = producer->Submit({.handler = "ship", .key = "k"});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto ring = (*socket)->Wait(std::chrono::seconds(5));
+  ASSERT_TRUE(ring);
+  EXPECT_EQ(*ring, (engine::ShardRing{"shop", {engine::kDefaultTable, {slice_of(one->id)}}}));
+
+  ASSERT_FALSE(producer->Submit({.handler = "ship", .key = "k"})->added());  // nobody is rung for that
+  const auto two =
+      producer->Submit(std::vector<NewTask>{{.handler = "ship", .key = "k"}, {.handler = "ship"}});
+  ASSERT_TRUE(two) << two.error().message;
+  const auto next = (*socket)->Wait(std::chrono::seconds(5));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->ring.slices, std::vector{slice_of(two->tasks[1].id)});
+
+  for (const char* wrong : {"worker-7:7460", "10.0.0.7", "", "10.0.0.7:x"}) {
+    const auto refused = Open({.doorbells = {(*socket)->address(), wrong}});
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_EQ(refused.error().kind, ErrorKind::Invalid);
+    EXPECT_THAT(refused.error().message, HasSubstr("IP:PORT"));
+  }
+  EXPECT_THAT(Open({.shard = "my shop"}).error().message, HasSubstr("'my shop' is not the name of a shard"));
 }
 
 // MySQL's default. The snapshot was taken before another producer's task was there.

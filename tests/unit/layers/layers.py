@@ -46,7 +46,7 @@ ARROWS = {
     "framework/handler_kit": PLUGIN | {"framework/mill", "framework/worker"},
     "framework/handler_testing": WORKER | {"framework/handler_kit", "framework/store/sqlite"},
     "framework/producer": STORE | {"framework/include", "framework/store/sql"},
-    "framework/producer/connected": STORE | ADAPTERS | {"framework/include", "framework/producer"},
+    "framework/producer/connected": STORE | ADAPTERS | {"framework/include", "framework/doorbell", "framework/producer"},
     "framework/testing": FRAMEWORK | {"framework/store/sqlite"},
     "coordinator/coordination": FRAMEWORK,
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
