@@ -9,10 +9,11 @@ namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kSweepInterval = std::chrono::seconds(2);  // at most, unless sweeps are dear
-// Sweeping takes at most a tenth of the time: it is done in turns, each of a tenth of the interval. A
-// statement may take longer than a turn has, or be held up: the cheaper of the last two turns says when the
-// next may be.
+// Sweeping takes at most a tenth of the time, and less of each worker's where several share the slices: it is
+// done in turns, each of a tenth of the interval. A statement may take longer than a turn has, or be held up:
+// the cheaper of the last two turns says when the next may be.
 constexpr int kSweepCostFactor = 10;
+constexpr std::size_t kMostSharing = 8;  // as far as that goes
 constexpr Micros kBetweenDoubts = std::chrono::seconds(10);
 constexpr Micros kTurn = kAttendInterval / kSweepCostFactor;
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after turns that were held up: orphans wait
@@ -40,7 +41,8 @@ Step<> Maintenance::Run() {
     co_await WriteProgress(life);
     co_await AdoptAgain();
     co_await ChargeTheDead();
-    port_.LookAtPeers(parts_.lives.Peers());
+    const std::vector<Incarnation> peers = parts_.lives.Peers();
+    port_.LookAtPeers(peers);
     const BootTime began = parts_.clock.Now();
     const bool is_due = began >= due;
     ScanStrands::Maps latest = parts_.scans.LatestMaps();
@@ -59,7 +61,8 @@ Step<> Maintenance::Run() {
     if (!hurries) cost = parts_.clock.Now() - began;  // one in a hurry has a rule of its own
     const Micros least = std::min(cost, std::exchange(last_cost, cost));
     const Micros most_often = sweeps_.UnderWay() ? Micros(0) : rewind;
-    due = began + std::clamp(least * kSweepCostFactor, most_often, kLongestBreak);
+    const auto sharing = static_cast<int>(std::clamp(peers.size(), std::size_t{1}, kMostSharing));
+    due = began + std::clamp(least * kSweepCostFactor * sharing, most_often, kLongestBreak);
   }
 }
 

@@ -300,6 +300,18 @@ TEST_F(MaintenanceTest, ADearFirstSweepTakesATenthOfTheTimeAtMostAsWell) {
   EXPECT_EQ(shard_.maps, 2);
 }
 
+TEST_F(MaintenanceTest, OfSeveralWorkersEachTakesItsPartOfTheTenth) {
+  lives_.Found(std::vector<Incarnation>(3));
+  shard_.takes = seconds(1);
+  Doubt();
+  shard_.Go(kLongest);
+  Doubt();
+  shard_.Go(seconds(28));
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.Go(seconds(3));
+  EXPECT_EQ(shard_.maps, 2);
+}
+
 TEST_F(MaintenanceTest, ASweepThatWasHeldUpOnceHoldsUpNoOther) {
   shard_.Go(kLongest);
   shard_.takes = std::chrono::minutes(20);  // its process was stopped meanwhile
