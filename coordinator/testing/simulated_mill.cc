@@ -168,11 +168,17 @@ class SimulatedScan final : public OfShard<ScanPort> {
     const std::string& type = requests.front().group.handler;
     // Where a policy gives room in between, what follows may be of another turn.
     if (taken_.empty() || taken_.front().handler != type || gated_(type)) taken_.clear();
+    const std::size_t before = taken_.size();
     for (const ScanRequest& request : requests) {
       const DueGroup& group = request.group;
       if (!read_.insert({group.table, group.slice, group.handler, group.urgency}).second) continue;
       const WallTime since = std::max(request.after.run_at, group.first_run_at);
       taken_.push_back({group.handler, AgedUrgency(group.urgency, *mapped_ - since, aging_), since});
+    }
+    // Joined groups are read in the order of their slices, and taken from in that of their ages.
+    if (requests.front().joined) {
+      std::sort(taken_.begin() + static_cast<std::ptrdiff_t>(before), taken_.end(),
+                [](const Taken& a, const Taken& b) { return a.since < b.since; });
     }
     // A turn of the oldest that claims nothing, since another strand has filled the room meanwhile, is
     // followed at once by one that goes by urgency.

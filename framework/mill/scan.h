@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -141,6 +142,7 @@ class Scanner {
     std::vector<const DueGroup*> groups;  // due
     std::vector<GroupRank> ranks;         // theirs
     std::optional<double> yield = {};  // rows that a page gave of late; nullopt: none was read in this look
+    std::size_t longest = std::numeric_limits<std::size_t>::max();  // page of the last statement, in rows
   };
   // A type's place in one turn.
   struct Place {
@@ -247,9 +249,8 @@ class Scanner {
   void SetServed(const DueGroup& group, GroupRank& rank);
   // A page of each group into `found`; false as with Gather.
   Step<bool> ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found);
-  std::size_t PageOf(const TypeWork& work, const Share& share, const Candidates& found) const;
-  // The type's groups hardly have a page's rows.
-  static bool ExpectsFew(const TypeWork& work);
+  std::size_t PageOf(const Share& share, const Candidates& found) const;
+  bool MayJoin(const TypeWork& work, const Candidates& found) const;
   struct Picked {
     std::size_t taken = 0;
     std::size_t had = 0;  // to be taken: those, or all rows where there may be more of them

@@ -1,17 +1,20 @@
 // What is read of the groups that a type may be claimed from: pages of them, until there is enough.
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "framework/mill/scan.h"
 
 namespace millrace::engine {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
-constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
-// Where pages gave less than half of that of late they are twice as long as what they gave.
-constexpr std::size_t kSmallestOfFew = 10;
+constexpr std::size_t kRowsAtOnce = kMostJoinedRows;  // that one statement may bring, if its memory is there
+constexpr std::size_t kSmallestPage = 100;            // rows: a page may be full of rows that run already
+constexpr std::size_t kShortPage = kSmallestPage / 2;
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
+
+bool AreAlike(const DueGroup& one, const DueGroup& other) {
+  return one.table == other.table && one.urgency == other.urgency;
+}
 
 }  // namespace
 
@@ -54,21 +57,30 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
   co_return true;
 }
 
-bool Scanner::ExpectsFew(const TypeWork& work) { return work.yield && 2 * *work.yield < kSmallestPage; }
+// All pages of the last statement were short, and what one statement joins has a place in memory.
+bool Scanner::MayJoin(const TypeWork& work, const Candidates& found) const {
+  return work.longest <= kShortPage && found.room / mean_bytes_ >= kRowsAtOnce;
+}
 
 // Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
-// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
+// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for; so
+// many does a statement bring where groups are joined, whatever they have.
 void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
                         const Candidates& found, std::vector<Share>& shares) {
   const std::size_t wanted = found.wanted - found.count;
   const std::size_t in_memory = std::max<std::size_t>(found.room / mean_bytes_, 1);
   const std::size_t enough = std::min(wanted, in_memory);
   const std::size_t most_rows = std::min(std::max(wanted, kRowsAtOnce), in_memory);
+  const auto next = groups.first(std::min(groups.size(), Candidates::kMostPages));
+  const bool joined =
+      MayJoin(work, found) && std::all_of(next.begin(), next.end(), [&](std::size_t i) {
+        return AreAlike(*work.groups[i], shares.empty() ? *work.groups[next[0]] : *shares[0].group);
+      });
   std::size_t rows = 0;  // at most
   double expected = 0;
   const auto count = [&](const Share& share) {
-    const std::size_t page = PageOf(work, share, found);
-    rows += page;
+    const std::size_t page = PageOf(share, found);
+    rows += joined ? work.longest : page;
     expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
   };
   for (const Share& share : shares) count(share);
@@ -107,9 +119,8 @@ bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
 }
 
 // A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
-std::size_t Scanner::PageOf(const TypeWork& work, const Share& share, const Candidates& found) const {
-  std::size_t page = std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
-  if (ExpectsFew(work)) page = std::max(static_cast<std::size_t>(std::ceil(2 * *work.yield)), kSmallestOfFew);
+std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
+  const std::size_t page = std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
   const std::size_t expected = cursors_.Expected(*share.group);
   return expected > 0 ? std::min(page, expected) : page;
 }
@@ -132,39 +143,58 @@ void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
 }
 
 Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
+  const bool joined =
+      MayJoin(work, found) && std::all_of(shares.begin(), shares.end(), [&](const Share& share) {
+        return AreAlike(*share.group, *shares[0].group);
+      });
+  std::vector<std::size_t> asked(shares.size());  // their places in the order of the requests
+  std::iota(asked.begin(), asked.end(), std::size_t{0});
+  if (joined)
+    std::sort(asked.begin(), asked.end(), [&](std::size_t one, std::size_t other) {
+      return shares[one].group->slice < shares[other].group->slice;
+    });
   std::vector<ScanRequest> requests;
-  for (const Share& share : shares)
+  for (const std::size_t i : asked) {
+    const Share& share = shares[i];
     requests.push_back({.group = *share.group,
                         .after = cursors_.At(*share.group),
-                        .limit = PageOf(work, share, found),
+                        .limit = PageOf(share, found),
                         .with_bytes = true,
                         .with_contents = true,
                         .with_created = rounds_.ByCreation(share.group->handler),
-                        .few = ExpectsFew(work)});
-  found.pages += requests.size();
+                        .joined = joined});
+  }
   const BootTime sent = parts_.clock.Now();
   auto pages = co_await port_.ScanEach(requests);
   const BootTime now = parts_.clock.Now();
   work_to_rest_of_ += now - sent;
   if (!pages) co_return Note(Fail(pages.error()));
+  found.pages += pages->size();
   brake_.Answered(now, now - sent, brake_limit_);
   std::size_t rows = 0;
   std::size_t bytes = 0;
+  work.longest = 0;
   for (const std::vector<ScanRow>& page : *pages) {
     rows += page.size();
+    work.longest = std::max(work.longest, page.size());
     for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
   }
   if (rows > 0) mean_bytes_ = bytes / rows;
+  std::vector<std::size_t> page_of(shares.size(), pages->size());  // those are not there
+  for (std::size_t page = 0; page < pages->size(); ++page) page_of[asked[page]] = page;
   std::size_t looked = 0;
   std::size_t had = 0;
-  for (; looked < shares.size() && !found.Full(); ++looked) {
-    Share& share = shares[looked];
+  for (std::size_t i = 0; i < shares.size() && !found.Full(); ++i) {
+    const std::size_t page = page_of[i];
+    if (page == pages->size()) continue;
+    Share& share = shares[i];
     const std::size_t limit =
         std::min({share.left, found.wanted - found.count, shared_.bands.Left(*share.group)});
     SetServed(*share.group, *share.rank);
-    const Picked picked = Pick(*share.group, requests[looked], (*pages)[looked], limit, found);
+    const Picked picked = Pick(*share.group, requests[page], (*pages)[page], limit, found);
     share.left -= picked.taken;
     had += picked.had;
+    ++looked;
   }
   if (looked > 0) work.yield = static_cast<double>(had) / static_cast<double>(looked);
   if (sent_ && port_.HasLanded()) co_await Land();
@@ -174,7 +204,7 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates
 Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
                               std::size_t limit, Candidates& found) {
   ScanPosition last = request.after;
-  bool full = rows.size() == request.limit;
+  bool full = rows.size() >= request.limit;
   const std::size_t before = found.count;
   bool any = false;  // of its round
   std::size_t waiting = 0;
@@ -203,7 +233,7 @@ Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request,
   rounds_.Read(group, last.run_at, any, full);
   shared_.bands.Read(group, found.count - before, full);
   const std::size_t taken = found.count - before;
-  return {taken, full ? rows.size() : taken};
+  return {taken, full ? std::min(rows.size(), request.limit) : taken};
 }
 
 }  // namespace millrace::engine

@@ -71,6 +71,8 @@ struct DueMap {
 };
 
 inline constexpr std::size_t kMostNewRows = 20'000;
+inline constexpr std::size_t kMostJoinedRows =
+    2 * kMaxBatchRows;  // that joined scans bring, but for one page
 
 // What of a due map is wanted. Default: every group.
 struct DueWanted {
@@ -106,7 +108,8 @@ struct ScanRequest {
   bool with_contents = false;  // and so is ScanRow::contents, if the store brings them
   bool with_created = false;   // ScanRow::created_at is wanted
   bool running_only = false;   // of the next `limit` rows those that run, and nothing else
-  bool few = false;  // fewer are expected: the store may read them together with those of other slices
+  // The store may read it together with those of other slices, since few rows are expected (ScanEach).
+  bool joined = false;
 };
 
 // A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim
@@ -193,12 +196,16 @@ class TaskStore {
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
 
   // The same of several groups, in the order of the requests; all of them with contents and with the time of
-  // their creation, or none. A store
-  // that is a trip away asks for them all at once.
+  // their creation, or none. A store that is a trip away asks for them all at once. Joined requests are of
+  // one table, handler and urgency, in the order of their slices, and so many rows are read for all of them
+  // together: then a page may be longer than its limit, and pages may be missing at the end, but never all.
   virtual Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) {
     std::vector<std::vector<ScanRow>> pages;
+    std::size_t rows = 0;
     for (const ScanRequest& request : requests) {
+      if (request.joined && rows >= kMostJoinedRows) break;
       BOOST_OUTCOME_TRY(page, Scan(request));
+      rows += page.size();
       pages.push_back(std::move(page));
     }
     return pages;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -98,20 +99,14 @@ std::string Behind(const ScanPosition& after) {
   return " AND (run_at=" + at + " AND id>" + std::to_string(after.id) + " OR run_at>" + at + ")";
 }
 
-// By slice the places of requests of which few rows are expected, and which differ in their slices and
-// positions alone; empty: each is to be read by itself.
-std::map<std::uint64_t, std::size_t> PlacesTogether(std::span<const ScanRequest> requests) {
-  std::map<std::uint64_t, std::size_t> places;
-  const ScanRequest& first = requests[0];
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const ScanRequest& one = requests[i];
-    const bool alike = one.few && !one.running_only && one.group.table == first.group.table &&
-                       one.group.handler == first.group.handler && one.group.urgency == first.group.urgency &&
-                       one.with_bytes == first.with_bytes && one.with_contents == first.with_contents &&
-                       one.with_created == first.with_created;
-    if (!alike || !places.emplace(one.group.slice, i).second) return {};
-  }
-  return places.size() > 1 ? places : std::map<std::uint64_t, std::size_t>();
+bool AreJoined(std::span<const ScanRequest> requests) {
+  const auto goes_on = [](const ScanRequest& one, const ScanRequest& next) {
+    return one.joined && next.joined && !one.running_only && !next.running_only &&
+           one.group.table == next.group.table && one.group.handler == next.group.handler &&
+           one.group.urgency == next.group.urgency && one.group.slice < next.group.slice;
+  };
+  return requests.size() > 1 &&
+         std::adjacent_find(requests.begin(), requests.end(), std::not_fn(goes_on)) == requests.end();
 }
 
 // The later ones have no more than its form.
@@ -177,7 +172,7 @@ std::string ScanText(const ScanRequest& request, std::size_t number) {
   return first + ColumnsText(request) + page;
 }
 
-std::string ScanTogetherText(std::span<const ScanRequest> requests, std::size_t limit) {
+std::string ScanJoinedText(std::span<const ScanRequest> requests, std::size_t limit) {
   std::string slices;
   for (const ScanRequest& request : requests) {
     slices += (slices.empty() ? " AND (slice=" : " OR slice=") + std::to_string(request.group.slice) +
@@ -286,7 +281,7 @@ Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
 
 Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<const ScanRequest> requests) {
   if (requests.empty()) return std::vector<std::vector<ScanRow>>();
-  if (const auto places = PlacesTogether(requests); !places.empty()) return ScanTogether(requests, places);
+  if (AreJoined(requests)) return ScanJoined(requests);
   std::string text;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string one = ScanText(requests[i], i);
@@ -295,31 +290,23 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<con
   return ReadPages(text, requests, [](std::uint64_t first) { return first; });
 }
 
-// Where some have more than was expected, those of the last slices may not be reached: they are read by
-// themselves.
-Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanTogether(
-    std::span<const ScanRequest> requests, const std::map<std::uint64_t, std::size_t>& places) {
+// Where some have more than was expected, the last ones are not reached, or of one of them not all that was
+// asked for.
+Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanJoined(std::span<const ScanRequest> requests) {
   std::size_t limit = 0;
   for (const ScanRequest& request : requests) limit += request.limit;
-  BOOST_OUTCOME_TRY(pages, ReadPages(ScanTogetherText(requests, limit), requests,
-                                     [&](std::uint64_t slice) { return places.at(slice); }));
+  limit = std::min(limit, kMostJoinedRows);
+  const auto place_of = [&](std::uint64_t slice) {
+    const auto found = std::partition_point(requests.begin(), requests.end(),
+                                            [&](const ScanRequest& one) { return one.group.slice < slice; });
+    return static_cast<std::size_t>(found - requests.begin());
+  };
+  BOOST_OUTCOME_TRY(pages, ReadPages(ScanJoinedText(requests, limit), requests, place_of));
   std::size_t rows = 0;
   for (const auto& page : pages) rows += page.size();
-  std::vector<std::size_t> cut;
-  std::vector<ScanRequest> again;
-  for (auto last = places.rbegin(); rows >= limit && last != places.rend(); ++last) {
-    const std::size_t i = last->second;
-    if (pages[i].size() >= requests[i].limit) break;
-    cut.push_back(i);
-    again.push_back(requests[i]);
-    again.back().few = false;
-    if (!pages[i].empty()) break;
-  }
-  BOOST_OUTCOME_TRY(read, ScanEach(again));
-  for (std::size_t i = 0; i < cut.size(); ++i) pages[cut[i]] = std::move(read[i]);
-  for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (pages[i].size() > requests[i].limit) pages[i].resize(requests[i].limit);
-  }
+  if (rows < limit) return pages;
+  while (pages.back().empty()) pages.pop_back();
+  if (pages.back().size() < requests[pages.size() - 1].limit) pages.pop_back();
   return pages;
 }
 
@@ -330,7 +317,7 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ReadPages(
   std::vector<std::vector<std::uint64_t>> claimers(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     // Few rows of a page run.
-    if (!requests[i].running_only && !requests[i].few)
+    if (!requests[i].running_only && !requests[i].joined)
       pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
   }
   BOOST_OUTCOME_TRYV(session_.Query(text, [&](const Row& read) {

@@ -30,9 +30,8 @@ std::string NewRowsText(const TableName& table, std::uint64_t id);
 std::string DueAfterText(const DueGroup& group);
 // A row begins with `number`, which tells the requests of one statement apart.
 std::string ScanText(const ScanRequest& request, std::size_t number = 0);
-// At most so many rows of these requests, which differ in their slices and places alone: slice by slice, with
-// which a row begins.
-std::string ScanTogetherText(std::span<const ScanRequest> requests, std::size_t limit);
+// At most so many rows of joined requests, slice by slice, with which a row begins.
+std::string ScanJoinedText(std::span<const ScanRequest> requests, std::size_t limit);
 // `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the
 // attempt seen; `unchanged` is one more condition, or empty.
 std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,

@@ -194,8 +194,8 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
   const DueGroup group{.table = table, .slice = 0, .handler = "a", .urgency = 50};
   const ScanRequest scan{
       .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};
-  std::vector<ScanRequest> together(3, scan);
-  for (std::uint32_t slice = 0; slice < 3; ++slice) together[slice].group.slice = slice;
+  std::vector<ScanRequest> joined(64, scan);
+  for (std::uint32_t slice = 0; slice < joined.size(); ++slice) joined[slice].group.slice = slice;
   std::vector<std::uint64_t> ids;
   for (std::uint64_t id = 1; id <= kMaxBatchRows; ++id) ids.push_back(id);
   Random random = Random::FromSystem();
@@ -211,7 +211,7 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       {"due map of some slices", DueText(some), "due", "for group-by", "filesort"},
       {"due map of some handlers", DueText(group_of), "due", "for group-by", "filesort"},
       {"scan", ScanText(scan), "due", "", "filesort"},
-      {"scan of some slices", ScanTogetherText(together, 100), "due", "", "filesort"},
+      {"scan of some slices", ScanJoinedText(joined, 100), "due", "", "filesort"},
       {"claim", ClaimText(table, List(ids), claimer.number, 0), "PRIMARY", "", "filesort"},
       {"settle, moving", MoveText(settle, claimer, List(ids)), "PRIMARY", "", "filesort"},
       {"settle, deleting", DeleteText(settle, claimer.number, List(ids)), "PRIMARY", "", "filesort"},

@@ -36,8 +36,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Status ReadTables(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
   // One for each, since a table of them is refused, locked as a whole perhaps.
   Status ReadEach(std::span<const DueScope> part, bool first, const DueWanted& wanted, DueMap& map);
-  Result<std::vector<std::vector<ScanRow>>> ScanTogether(std::span<const ScanRequest> requests,
-                                                         const std::map<std::uint64_t, std::size_t>& places);
+  Result<std::vector<std::vector<ScanRow>>> ScanJoined(std::span<const ScanRequest> requests);
   // The pages of these requests; `place_of` tells whose a row is by its first column.
   Result<std::vector<std::vector<ScanRow>>> ReadPages(
       const std::string& text, std::span<const ScanRequest> requests,

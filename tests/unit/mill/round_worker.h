@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ struct Asked {
   int parts = 0;  // of them
   int pages = 0;
   int trips = 0;    // for pages
+  int joined = 0;   // of them
   int most = 0;     // rows that one of them may have brought
   int created = 0;  // pages with the time of creation
   int greatest = 0;
@@ -80,12 +82,17 @@ class StoreScan final : public Driven<ScanPort> {
     ++asked.trips;
     int most = 0;
     for (const ScanRequest& request : requests) most += static_cast<int>(request.limit);
+    if (requests.front().joined) most = std::min(most, static_cast<int>(kMostJoinedRows));
     asked.most = std::max(asked.most, most);
     if (ahead_) ++asked.beside;
     if (at_page) at_page();
     clock_.Advance(pages_take);
     for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
     auto pages = store_->ScanEach(requests);
+    if (pages && requests.front().joined) {
+      ++asked.joined;
+      pages->resize(std::min(pages->size(), joined_pages));
+    }
     if (after_page) std::exchange(after_page, nullptr)();
     return pages;
   }
@@ -147,7 +154,8 @@ class StoreScan final : public Driven<ScanPort> {
   bool answers_at_once = false;         // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
-  Micros maps_take{0};  // whole ones
+  std::size_t joined_pages = std::numeric_limits<std::size_t>::max();  // that a statement reaches
+  Micros maps_take{0};                                                 // whole ones
   Micros parts_take{0};
 
  private:
