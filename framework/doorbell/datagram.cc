@@ -1,6 +1,8 @@
 #include "framework/doorbell/datagram.h"
 
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -46,13 +48,12 @@ std::string TextOf(const Udp::endpoint& endpoint) {
   return text.str();
 }
 
-void Send(const Udp::endpoint& to, std::string_view text) {
-  asio::io_context context;
-  boost::system::error_code ignored;
-  Udp::socket socket(context);
-  socket.open(to.protocol(), ignored);
-  socket.non_blocking(true, ignored);
-  socket.send_to(asio::buffer(text), to, 0, ignored);
+// Without a reactor, which takes three descriptors and throws where there are none.
+void Send(const Udp::endpoint& to, std::string_view text) noexcept {
+  const int socket = ::socket(to.protocol().family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return;
+  (void)::sendto(socket, text.data(), text.size(), 0, to.data(), static_cast<socklen_t>(to.size()));
+  ::close(socket);
 }
 
 }  // namespace
@@ -91,11 +92,14 @@ std::optional<ShardRing> ReadShardRing(std::string_view text) {
 
 bool IsRingAddress(const std::string& address) {
   const auto to = EndpointOf(address);
-  return to && to->port() != 0;
+  return to && to->port() != 0 && !to->address().is_unspecified();
 }
 
-void SendRing(const std::string& address, const ShardRing& ring) {
-  if (IsRingAddress(address)) Send(*EndpointOf(address), ToText(ring));
+void SendRing(std::span<const std::string> addresses, const ShardRing& ring) {
+  const std::string text = ToText(ring);
+  for (const std::string& address : addresses) {
+    if (IsRingAddress(address)) Send(*EndpointOf(address), text);
+  }
 }
 
 struct RingSocket::Socket {

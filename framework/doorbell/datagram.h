@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,11 +24,11 @@ std::string ToText(const ShardRing& ring);
 // nullopt for anything else.
 std::optional<ShardRing> ReadShardRing(std::string_view text);
 
-// Whether somebody could be rung there.
+// Whether a worker could be rung there.
 bool IsRingAddress(const std::string& address);
-// Rings the worker whose node names this address, `host:port`. Never waits for anybody, never fails: a ring
-// is a hint, and a worker that misses it polls. A host that is a name is not looked up.
-void SendRing(const std::string& address, const ShardRing& ring);
+// Rings the workers whose nodes name these addresses, `host:port`. Never waits for anybody, never fails: a
+// ring is a hint, and a worker that misses it polls. A host that is a name is not looked up.
+void SendRing(std::span<const std::string> addresses, const ShardRing& ring);
 
 // Where a worker hears them. One thread, but for Interrupt.
 class RingSocket {

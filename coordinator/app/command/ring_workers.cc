@@ -35,8 +35,6 @@ std::vector<std::string> WorkerBells::AddressesFor(const ShardRing& ring) const 
   return addresses;
 }
 
-void WorkerBells::Ring(const ShardRing& ring) const {
-  for (const std::string& address : AddressesFor(ring)) SendRing(address, ring);
-}
+void WorkerBells::Ring(const ShardRing& ring) const { SendRing(AddressesFor(ring), ring); }
 
 }  // namespace millrace::engine

@@ -165,10 +165,13 @@ struct ConnectOptions {
   std::string table = {};  // the table to submit to; empty: the only one
   Duration connect_timeout = std::chrono::seconds(5);
   Duration io_timeout = std::chrono::seconds(20);  // of reads and writes on a socket
-  // Workers that are told of each task at once and need not poll for it: where they listen, IP:PORT, as their
-  // `--doorbell-address` says. Each gets a datagram, which is never waited for; who misses it polls as ever.
+  // Workers of a cluster that are rung after each Submit which has added something due, so that it starts at
+  // once where nobody follows the server's log: IP:PORT, as they were started with
+  // (`--doorbell-address 10.0.0.7:7460`); at most 100. One datagram each, and no answer: an address or shard
+  // that is wrong is not noticed, and whoever is not reached polls as ever. Slices are chosen here then, of
+  // as many as the table had when it was opened.
   std::vector<std::string> doorbells = {};
-  std::string shard = "main";  // the store's name in the workers' configuration, by which they are told
+  std::string shard = "main";  // which a ring names: the store's name in the workers' configuration
 };
 
 // Connections to one store. Thread-safe: it has as many connections as threads submit at the same moment, and

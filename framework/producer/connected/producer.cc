@@ -49,11 +49,17 @@ engine::Result<engine::TableName> OwnTable(const std::vector<engine::TableInfo>&
                                    : "the store has no task table '" + engine::Shorten(name, 80) + "'");
 }
 
+constexpr std::size_t kMostDoorbells = 100;  // a ring is worth no more
+
 engine::Status CheckDoorbells(const ConnectOptions& options) {
   if (!engine::IsShardName(options.shard)) {
     return engine::Fail(
         engine::ErrorCode::Invalid,
         "ConnectOptions::shard: '" + engine::Shorten(options.shard, 80) + "' is not the name of a shard");
+  }
+  if (options.doorbells.size() > kMostDoorbells) {
+    return engine::Fail(engine::ErrorCode::Invalid, "ConnectOptions::doorbells: at most " +
+                                                        std::to_string(kMostDoorbells) + " workers are rung");
   }
   for (const std::string& address : options.doorbells) {
     if (engine::IsRingAddress(address)) continue;
@@ -62,6 +68,11 @@ engine::Status CheckDoorbells(const ConnectOptions& options) {
                             "' is no address of a worker: write IP:PORT, such as 10.0.0.7:7460");
   }
   return {};
+}
+
+bool IsDueNow(const NewTask& task) {
+  return !task.held && task.delay == Duration::zero() &&
+         task.run_at.value_or(Time()) <= std::chrono::system_clock::now();
 }
 
 }  // namespace
@@ -81,9 +92,9 @@ struct Producer::Body {
   }
 
   engine::Result<engine::SubmitReport> Submit(std::span<const NewTask> tasks, const SubmitOptions& options);
-  // For those that were added.
-  void Ring(const engine::TableName& to, std::span<const engine::NewTask> placed,
-            const engine::SubmitReport& report) const;
+  // Rings for those that were added, and are due.
+  void Ring(const engine::TableName& to, std::span<const NewTask> tasks,
+            std::span<const engine::NewTask> placed, const engine::SubmitReport& report) const;
 
   // Constant.
   std::vector<std::string> doorbells;
@@ -111,19 +122,18 @@ engine::Result<engine::SubmitReport> Producer::Body::Submit(std::span<const NewT
   auto session = Take();
   auto report = session->Submit(to, placed);
   GiveBack(std::move(session));
-  if (report) Ring(to, placed, *report);
+  if (report) Ring(to, tasks, placed, *report);
   return report;
 }
 
-void Producer::Body::Ring(const engine::TableName& to, std::span<const engine::NewTask> placed,
-                          const engine::SubmitReport& report) const {
-  if (doorbells.empty() || report.added == 0) return;
+void Producer::Body::Ring(const engine::TableName& to, std::span<const NewTask> tasks,
+                          std::span<const engine::NewTask> placed, const engine::SubmitReport& report) const {
+  if (doorbells.empty()) return;
   std::set<std::uint32_t> slices;
   for (std::size_t i = 0; i < placed.size(); ++i) {
-    if (report.ids[i] != 0) slices.insert(*placed[i].slice);
+    if (report.ids[i] != 0 && IsDueNow(tasks[i])) slices.insert(*placed[i].slice);
   }
-  for (const std::string& address : doorbells)
-    engine::SendRing(address, {shard, {to, {slices.begin(), slices.end()}}});
+  if (!slices.empty()) engine::SendRing(doorbells, {shard, {to, {slices.begin(), slices.end()}}});
 }
 
 Producer::Producer(std::unique_ptr<Body> body) : body_(std::move(body)) {}

@@ -116,7 +116,12 @@ TEST_F(ProducerOnServer, WorkersAreRungForWhatIsAdded) {
   ASSERT_TRUE(ring);
   EXPECT_EQ(*ring, (engine::ShardRing{"shop", {engine::kDefaultTable, {slice_of(one->id)}}}));
 
-  ASSERT_FALSE(producer->Submit({.handler = "ship", .key = "k"})->added());  // nobody is rung for that
+  // Nobody is rung for these.
+  ASSERT_FALSE(producer->Submit({.handler = "ship", .key = "k"})->added());
+  ASSERT_TRUE(producer->Submit({.handler = "ship", .held = true})->added());
+  ASSERT_TRUE(producer->Submit({.handler = "ship", .delay = std::chrono::seconds(30)})->added());
+  ASSERT_TRUE(
+      producer->Submit({.handler = "ship", .run_at = Time(std::chrono::hours(24 * 365 * 100))})->added());
   const auto two =
       producer->Submit(std::vector<NewTask>{{.handler = "ship", .key = "k"}, {.handler = "ship"}});
   ASSERT_TRUE(two) << two.error().message;
@@ -124,12 +129,14 @@ TEST_F(ProducerOnServer, WorkersAreRungForWhatIsAdded) {
   ASSERT_TRUE(next);
   EXPECT_EQ(next->ring.slices, std::vector{slice_of(two->tasks[1].id)});
 
-  for (const char* wrong : {"worker-7:7460", "10.0.0.7", "", "10.0.0.7:x"}) {
+  for (const char* wrong : {"worker-7:7460", "10.0.0.7", "", "10.0.0.7:x", "0.0.0.0:7460"}) {
     const auto refused = Open({.doorbells = {(*socket)->address(), wrong}});
     ASSERT_FALSE(refused) << wrong;
     EXPECT_EQ(refused.error().kind, ErrorKind::Invalid);
     EXPECT_THAT(refused.error().message, HasSubstr("IP:PORT"));
   }
+  EXPECT_THAT(Open({.doorbells = std::vector<std::string>(101, (*socket)->address())}).error().message,
+              HasSubstr("at most 100"));
   EXPECT_THAT(Open({.shard = "my shop"}).error().message, HasSubstr("'my shop' is not the name of a shard"));
 }
 

@@ -1,6 +1,7 @@
 #include "framework/doorbell/datagram.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace millrace::engine {
 namespace {
@@ -36,8 +37,22 @@ TEST(DatagramTest, ARingReachesTheSocketThatItsAddressNames) {
   const auto socket = RingSocket::Open("127.0.0.1");
   ASSERT_TRUE(socket) << socket.error().message;
   const ShardRing ring{"main", {kDefaultTable, {5}}};
-  SendRing((*socket)->address(), ring);
+  SendRing(std::vector{(*socket)->address()}, ring);
   EXPECT_EQ((*socket)->Wait(seconds(10)), ring);
+}
+
+TEST(DatagramTest, WhoHasNoDescriptorLeftRingsNobodyAndGoesOn) {
+  const auto socket = RingSocket::Open("127.0.0.1");
+  ASSERT_TRUE(socket) << socket.error().message;
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  SendRing(std::vector{(*socket)->address()}, {"main", {kDefaultTable, {1}}});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  const ShardRing heard{"main", {kDefaultTable, {2}}};
+  SendRing(std::vector{(*socket)->address()}, heard);
+  EXPECT_EQ((*socket)->Wait(seconds(10)), heard);
 }
 
 TEST(DatagramTest, AnInterruptEndsAWait) {
@@ -53,7 +68,7 @@ TEST(DatagramTest, AnAddressThatIsNoneIsRefusedAndRingsNobody) {
     const auto socket = RingSocket::Open(address);
     ASSERT_FALSE(socket) << address;
     EXPECT_EQ(socket.error().code, ErrorCode::Invalid) << address;
-    SendRing(address, {"main", {}});
+    SendRing(std::vector<std::string>{address}, {"main", {}});
   }
   const auto first = RingSocket::Open("127.0.0.1");
   const auto second = RingSocket::Open((*first)->address());

@@ -175,8 +175,8 @@ TEST_F(DoorbellTest, AProducersDatagramIsHeard) {
   ASSERT_TRUE(IsAtRest(*worker, "off"));
   const std::string address = worker->Status().doorbell;
   SubmitTo(*store, "quick");
-  SendRing(address, {"other", {kDefaultTable, {}}});
-  SendRing(address, {"main", {kDefaultTable, {}}});
+  SendRing(std::vector{address}, {"other", {kDefaultTable, {}}});
+  SendRing(std::vector{address}, {"main", {kDefaultTable, {}}});
   EXPECT_TRUE(Eventually(*worker, [&] { return runs_ == 1; }));
 }
 
