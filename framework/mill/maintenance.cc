@@ -9,15 +9,29 @@ namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kSweepInterval = std::chrono::seconds(2);  // at most, unless sweeps are dear
-// Sweeping takes at most a tenth of the time, and less of each worker's where several share the slices: it is
-// done in turns, each of a tenth of the interval. A statement may take longer than a turn has, or be held up:
-// the cheaper of the last two turns says when the next may be.
+// Sweeping takes at most a tenth of the time, and less of a worker's where several are alive in the shard,
+// since others have other slices: it is done in turns, each of a tenth of the interval. A statement may take
+// longer than a turn has, or be held up: the cheaper of the last two turns says when the next may be.
 constexpr int kSweepCostFactor = 10;
 constexpr std::size_t kMostSharing = 8;  // as far as that goes
 constexpr Micros kBetweenDoubts = std::chrono::seconds(10);
 constexpr Micros kTurn = kAttendInterval / kSweepCostFactor;
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after turns that were held up: orphans wait
 constexpr std::size_t kGroupsATrip = 32;
+
+// When the next turn is due.
+class Turns {
+ public:
+  bool Due(BootTime now) const { return now >= due_; }
+  void Took(BootTime began, Micros cost, int factor, Micros most_often) {
+    const Micros least = std::min(cost, std::exchange(last_cost_, cost));
+    due_ = began + std::clamp(least * factor, most_often, kLongestBreak);
+  }
+
+ private:
+  BootTime due_{};
+  Micros last_cost_ = Micros::max();  // there was none
+};
 
 }  // namespace
 
@@ -27,8 +41,8 @@ void Maintenance::Stop() {
 }
 
 Step<> Maintenance::Run() {
-  BootTime due{};                    // the next turn
-  Micros last_cost = Micros::max();  // there was none
+  Turns own;     // for what nobody else would see to
+  Turns shared;  // for what the workers of the shard sweep, each in its slices
   bool goes_on = false;
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kSweepInterval);
@@ -44,25 +58,26 @@ Step<> Maintenance::Run() {
     const std::vector<Incarnation> peers = parts_.lives.Peers();
     port_.LookAtPeers(peers);
     const BootTime began = parts_.clock.Now();
-    const bool is_due = began >= due;
+    const bool own_due = own.Due(began);
+    const bool shared_due = shared.Due(began);
     ScanStrands::Maps latest = parts_.scans.LatestMaps();
-    sweeps_.Begin(began, is_due, std::move(latest.maps), latest.current);
+    sweeps_.Begin(began, shared_due, std::move(latest.maps), latest.current);
     const bool hurries = sweeps_.InAHurry();
-    if (!is_due && !hurries) continue;
-    if (is_due) {
+    if (own_due) {
       co_await SweepWhatIsDoubted(life);
       co_await SweepWhatWasLocked(life);
     }
-    Micros cost = parts_.clock.Now() - began;
-    co_await SweepOn(life);
+    const BootTime sweeps_at = parts_.clock.Now();
+    if (shared_due || hurries) co_await SweepOn(life);
     goes_on = sweeps_.InAHurry();
     LogRescued();
-    if (!is_due) continue;
-    if (!hurries) cost = parts_.clock.Now() - began;  // one in a hurry has a rule of its own
-    const Micros least = std::min(cost, std::exchange(last_cost, cost));
     const Micros most_often = sweeps_.UnderWay() ? Micros(0) : rewind;
+    if (own_due) own.Took(began, sweeps_at - began, kSweepCostFactor, most_often);
+    if (!shared_due) continue;
+    // One in a hurry has a rule of its own.
+    const Micros cost = hurries ? Micros(0) : parts_.clock.Now() - sweeps_at;
     const auto sharing = static_cast<int>(std::clamp(peers.size(), std::size_t{1}, kMostSharing));
-    due = began + std::clamp(least * kSweepCostFactor * sharing, most_often, kLongestBreak);
+    shared.Took(began, cost, kSweepCostFactor * sharing, most_often);
   }
 }
 

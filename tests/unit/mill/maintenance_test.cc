@@ -300,18 +300,6 @@ TEST_F(MaintenanceTest, ADearFirstSweepTakesATenthOfTheTimeAtMostAsWell) {
   EXPECT_EQ(shard_.maps, 2);
 }
 
-TEST_F(MaintenanceTest, OfSeveralWorkersEachTakesItsPartOfTheTenth) {
-  lives_.Found(std::vector<Incarnation>(3));
-  shard_.takes = seconds(1);
-  Doubt();
-  shard_.Go(kLongest);
-  Doubt();
-  shard_.Go(seconds(28));
-  EXPECT_EQ(shard_.maps, 1);
-  shard_.Go(seconds(3));
-  EXPECT_EQ(shard_.maps, 2);
-}
-
 TEST_F(MaintenanceTest, ASweepThatWasHeldUpOnceHoldsUpNoOther) {
   shard_.Go(kLongest);
   shard_.takes = std::chrono::minutes(20);  // its process was stopped meanwhile
@@ -587,6 +575,22 @@ TEST_F(ManyGroups, TripsThatTakeLongerThanATurnAreMadeOneByOneInATenthOfTheTime)
   EXPECT_THAT(shard_.trips, ElementsAre(32));
   shard_.Go(seconds(4));
   EXPECT_THAT(shard_.trips, ElementsAre(32, 32));
+}
+
+// What one of them has its doubts about is seen to as before.
+TEST_F(ManyGroups, WhereThreeWorkersLiveAreSweptInAThirdOfThatTime) {
+  std::vector<Incarnation> peers(3);
+  for (std::size_t i = 0; i < peers.size(); ++i) peers[i].id = "w." + std::to_string(i + 1);
+  lives_.Found(peers);
+  shard_.trip_takes = milliseconds(400);
+  shard_.Go(milliseconds(4900));
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
+  Doubt();
+  shard_.Go(seconds(4));
+  EXPECT_EQ(shard_.maps, 1);
+  EXPECT_EQ(std::count(shard_.trips.begin(), shard_.trips.end(), 32), 1);
+  shard_.Go(seconds(8));
+  EXPECT_EQ(std::count(shard_.trips.begin(), shard_.trips.end(), 32), 2);
 }
 
 TEST_F(ManyGroups, AfterADeathAreSweptInOneGoButForWhatIsSeenToEachSecond) {
