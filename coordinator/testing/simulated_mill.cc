@@ -176,7 +176,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
       taken_.push_back({group.handler, AgedUrgency(group.urgency, *mapped_ - since, aging_), since});
     }
     // Joined groups are read in the order of their slices, and taken from in that of their ages.
-    if (requests.front().joined) {
+    if (requests.front().joined > 0) {
       std::sort(taken_.begin() + static_cast<std::ptrdiff_t>(before), taken_.end(),
                 [](const Taken& a, const Taken& b) { return a.since < b.since; });
     }

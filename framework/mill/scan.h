@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -243,19 +244,27 @@ class Scanner {
   void Rest(RestingTables& among, const TableName& table, Micros took, const std::string& why);
   bool MayHaveMore(const DueGroup& group) const;
   // Adds groups to those that have something left, as far as one statement reads and what is wanted asks for.
-  void AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
-                 const Candidates& found, std::vector<Share>& shares);
+  // How many rows are read of them together; 0: each has its page.
+  std::size_t AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                        const Candidates& found, std::vector<Share>& shares);
+  // The same of groups that are read together; 0: they can't be.
+  std::size_t Join(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                   const Candidates& found, std::vector<Share>& shares);
+  // `rows_of`: how many are read of one.
+  void TakeShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                  const Candidates& found, std::vector<Share>& shares,
+                  const std::function<std::size_t(const Share&)>& rows_of);
   // It has had its place in this turn.
   void SetServed(const DueGroup& group, GroupRank& rank);
   // A page of each group into `found`; false as with Gather.
-  Step<bool> ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found);
+  Step<bool> ScanInto(TypeWork& work, std::span<Share> shares, std::size_t joined, Candidates& found);
   std::size_t PageOf(const Share& share, const Candidates& found) const;
-  bool MayJoin(const TypeWork& work, const Candidates& found) const;
   struct Picked {
     std::size_t taken = 0;
     std::size_t had = 0;  // to be taken: those, or all rows where there may be more of them
   };
-  Picked Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+  // `whole`: these are all rows that the group has.
+  Picked Pick(const DueGroup& group, const ScanRequest& request, bool whole, std::vector<ScanRow>& rows,
               std::size_t limit, Candidates& found);
   // It ran in this life when it was seen.
   bool IsOwn(const ScanRow& row) const;

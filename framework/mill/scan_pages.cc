@@ -7,14 +7,10 @@
 namespace millrace::engine {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = kMostJoinedRows;  // that one statement may bring, if its memory is there
-constexpr std::size_t kSmallestPage = 100;            // rows: a page may be full of rows that run already
+constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
+constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kShortPage = kSmallestPage / 2;
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
-
-bool AreAlike(const DueGroup& one, const DueGroup& other) {
-  return one.table == other.table && one.urgency == other.urgency;
-}
 
 }  // namespace
 
@@ -49,39 +45,56 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
   std::vector<Share> shares;
   while (found.MayRead()) {
     std::erase_if(shares, [&](const Share& share) { return share.left == 0 || !MayHaveMore(*share.group); });
-    AddShares(work, groups, most, found, shares);
+    const std::size_t joined = AddShares(work, groups, most, found, shares);
     if (shares.empty()) co_return true;
-    const bool read = co_await ScanInto(work, shares, found);
+    const bool read = co_await ScanInto(work, shares, joined, found);
     if (!read) co_return false;
   }
   co_return true;
 }
 
-// All pages of the last statement were short, and what one statement joins has a place in memory.
-bool Scanner::MayJoin(const TypeWork& work, const Candidates& found) const {
-  return work.longest <= kShortPage && found.room / mean_bytes_ >= kRowsAtOnce;
+std::size_t Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                               const Candidates& found, std::vector<Share>& shares) {
+  // All pages of the last statement were short, and what one statement brings has a place in memory.
+  if (work.longest <= kShortPage && found.room / mean_bytes_ >= kRowsAtOnce) {
+    const std::vector<Share> before = shares;
+    const auto others = groups;
+    if (const std::size_t rows = Join(work, groups, most, found, shares); rows > 0) return rows;
+    shares = before;
+    groups = others;
+  }
+  TakeShares(work, groups, most, found, shares, [&](const Share& share) { return PageOf(share, found); });
+  return 0;
+}
+
+// A group may have more than was expected, but not so much that many are read for nothing.
+std::size_t Scanner::Join(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                          const Candidates& found, std::vector<Share>& shares) {
+  TakeShares(work, groups, most, found, shares, [&](const Share&) { return work.longest; });
+  std::size_t rows = 2 * shares.size() * work.longest + kSmallestPage;
+  for (const Share& share : shares) {
+    const DueGroup& first = *shares[0].group;
+    if (share.group->table != first.table || share.group->urgency != first.urgency) return 0;
+    rows = std::max(rows, PageOf(share, found));
+  }
+  return shares.size() > 1 ? std::min(rows, kRowsAtOnce) : 0;
 }
 
 // Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
-// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for; so
-// many does a statement bring where groups are joined, whatever they have.
-void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
-                        const Candidates& found, std::vector<Share>& shares) {
+// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
+void Scanner::TakeShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                         const Candidates& found, std::vector<Share>& shares,
+                         const std::function<std::size_t(const Share&)>& rows_of) {
   const std::size_t wanted = found.wanted - found.count;
   const std::size_t in_memory = std::max<std::size_t>(found.room / mean_bytes_, 1);
   const std::size_t enough = std::min(wanted, in_memory);
   const std::size_t most_rows = std::min(std::max(wanted, kRowsAtOnce), in_memory);
-  const auto next = groups.first(std::min(groups.size(), Candidates::kMostPages));
-  const bool joined =
-      MayJoin(work, found) && std::all_of(next.begin(), next.end(), [&](std::size_t i) {
-        return AreAlike(*work.groups[i], shares.empty() ? *work.groups[next[0]] : *shares[0].group);
-      });
   std::size_t rows = 0;  // at most
   double expected = 0;
   const auto count = [&](const Share& share) {
-    const std::size_t page = PageOf(share, found);
-    rows += joined ? work.longest : page;
-    expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
+    rows += rows_of(share);
+    expected +=
+        std::min(work.yield.value_or(static_cast<double>(rows_of(share))), static_cast<double>(share.left));
   };
   for (const Share& share : shares) count(share);
   for (; !groups.empty() && shares.size() < Candidates::kMostPages && rows < most_rows &&
@@ -142,14 +155,10 @@ void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
   ++count;
 }
 
-Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
-  const bool joined =
-      MayJoin(work, found) && std::all_of(shares.begin(), shares.end(), [&](const Share& share) {
-        return AreAlike(*share.group, *shares[0].group);
-      });
+Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, std::size_t joined, Candidates& found) {
   std::vector<std::size_t> asked(shares.size());  // their places in the order of the requests
   std::iota(asked.begin(), asked.end(), std::size_t{0});
-  if (joined)
+  if (joined > 0)
     std::sort(asked.begin(), asked.end(), [&](std::size_t one, std::size_t other) {
       return shares[one].group->slice < shares[other].group->slice;
     });
@@ -179,6 +188,7 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates
     work.longest = std::max(work.longest, page.size());
     for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
   }
+  if (pages->size() < shares.size()) work.longest = kRowsAtOnce;  // some group has more than was expected
   if (rows > 0) mean_bytes_ = bytes / rows;
   std::vector<std::size_t> page_of(shares.size(), pages->size());  // those are not there
   for (std::size_t page = 0; page < pages->size(); ++page) page_of[asked[page]] = page;
@@ -191,7 +201,8 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates
     const std::size_t limit =
         std::min({share.left, found.wanted - found.count, shared_.bands.Left(*share.group)});
     SetServed(*share.group, *share.rank);
-    const Picked picked = Pick(*share.group, requests[page], (*pages)[page], limit, found);
+    const bool whole = joined > 0 && page + 1 < pages->size();
+    const Picked picked = Pick(*share.group, requests[page], whole, (*pages)[page], limit, found);
     share.left -= picked.taken;
     had += picked.had;
     ++looked;
@@ -201,10 +212,10 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates
   co_return GoesOn();
 }
 
-Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
-                              std::size_t limit, Candidates& found) {
+Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, bool whole,
+                              std::vector<ScanRow>& rows, std::size_t limit, Candidates& found) {
   ScanPosition last = request.after;
-  bool full = rows.size() >= request.limit;
+  bool full = !whole && rows.size() >= request.limit;
   const std::size_t before = found.count;
   bool any = false;  // of its round
   std::size_t waiting = 0;

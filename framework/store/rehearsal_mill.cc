@@ -46,7 +46,7 @@ Status RehearsalWalk::Looks() {
             .group = Group(), .after = after, .limit = 10, .with_bytes = bytes, .with_contents = contents};
         std::vector<ScanRequest> two(2, one);
         BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(two));
-        for (ScanRequest& request : two) request.joined = true;
+        for (ScanRequest& request : two) request.joined = 10;
         ++two[1].group.slice;
         BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(two));
       }

@@ -108,8 +108,8 @@ struct ScanRequest {
   bool with_contents = false;  // and so is ScanRow::contents, if the store brings them
   bool with_created = false;   // ScanRow::created_at is wanted
   bool running_only = false;   // of the next `limit` rows those that run, and nothing else
-  // The store may read it together with those of other slices, since few rows are expected (ScanEach).
-  bool joined = false;
+  // Not 0: it is read together with those of other slices, so many rows of them all (ScanEach).
+  std::size_t joined = 0;
 };
 
 // A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim
@@ -196,17 +196,22 @@ class TaskStore {
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
 
   // The same of several groups, in the order of the requests; all of them with contents and with the time of
-  // their creation, or none. A store that is a trip away asks for them all at once. Joined requests are of
-  // one table, handler and urgency, in the order of their slices, and so many rows are read for all of them
-  // together: then a page may be longer than its limit, and pages may be missing at the end, but never all.
+  // their creation, or none. A store that is a trip away asks for them all at once.
+  //
+  // Joined requests are of one table, handler and urgency, in the order of their slices, and `joined` is one
+  // number, no less than any limit. Then pages may be missing at the end, but never all, and a page may be
+  // longer than its limit: all but the last have all rows of their group.
   virtual Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) {
     std::vector<std::vector<ScanRow>> pages;
-    std::size_t rows = 0;
-    for (const ScanRequest& request : requests) {
-      if (request.joined && rows >= kMostJoinedRows) break;
+    std::size_t left = requests.empty() ? 0 : requests.front().joined;
+    for (ScanRequest request : requests) {
+      const std::size_t wanted = request.limit;
+      if (request.joined > 0) request.limit = left;
       BOOST_OUTCOME_TRY(page, Scan(request));
-      rows += page.size();
+      if (request.joined > 0 && page.size() == left && left < wanted) break;  // a part of it, perhaps
+      left -= std::min(left, page.size());
       pages.push_back(std::move(page));
+      if (request.joined > 0 && left == 0) break;
     }
     return pages;
   }

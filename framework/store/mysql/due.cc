@@ -101,7 +101,7 @@ std::string Behind(const ScanPosition& after) {
 
 bool AreJoined(std::span<const ScanRequest> requests) {
   const auto goes_on = [](const ScanRequest& one, const ScanRequest& next) {
-    return one.joined && next.joined && !one.running_only && !next.running_only &&
+    return one.joined > 0 && one.joined == next.joined && !one.running_only && !next.running_only &&
            one.group.table == next.group.table && one.group.handler == next.group.handler &&
            one.group.urgency == next.group.urgency && one.group.slice < next.group.slice;
   };
@@ -293,9 +293,7 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<con
 // Where some have more than was expected, the last ones are not reached, or of one of them not all that was
 // asked for.
 Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanJoined(std::span<const ScanRequest> requests) {
-  std::size_t limit = 0;
-  for (const ScanRequest& request : requests) limit += request.limit;
-  limit = std::min(limit, kMostJoinedRows);
+  const std::size_t limit = requests.front().joined;
   const auto place_of = [&](std::uint64_t slice) {
     const auto found = std::partition_point(requests.begin(), requests.end(),
                                             [&](const ScanRequest& one) { return one.group.slice < slice; });
@@ -317,7 +315,7 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ReadPages(
   std::vector<std::vector<std::uint64_t>> claimers(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) {
     // Few rows of a page run.
-    if (!requests[i].running_only && !requests[i].joined)
+    if (!requests[i].running_only && requests[i].joined == 0)
       pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
   }
   BOOST_OUTCOME_TRYV(session_.Query(text, [&](const Row& read) {

@@ -82,14 +82,14 @@ class StoreScan final : public Driven<ScanPort> {
     ++asked.trips;
     int most = 0;
     for (const ScanRequest& request : requests) most += static_cast<int>(request.limit);
-    if (requests.front().joined) most = std::min(most, static_cast<int>(kMostJoinedRows));
+    if (requests.front().joined > 0) most = static_cast<int>(requests.front().joined);
     asked.most = std::max(asked.most, most);
     if (ahead_) ++asked.beside;
     if (at_page) at_page();
     clock_.Advance(pages_take);
     for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
     auto pages = store_->ScanEach(requests);
-    if (pages && requests.front().joined) {
+    if (pages && requests.front().joined > 0) {
       ++asked.joined;
       pages->resize(std::min(pages->size(), joined_pages));
     }
