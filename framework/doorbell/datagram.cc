@@ -149,7 +149,8 @@ std::optional<ShardRing> RingSocket::Wait(Micros limit) {
 }
 
 void RingSocket::Interrupt() const {
-  if (const auto own = EndpointOf(address_)) Send(*own, "");
+  const Udp::endpoint own = *EndpointOf(address_);
+  (void)::sendto(socket_->udp.native_handle(), "", 0, 0, own.data(), static_cast<socklen_t>(own.size()));
 }
 
 }  // namespace millrace::engine

@@ -50,6 +50,7 @@ engine::Result<engine::TableName> OwnTable(const std::vector<engine::TableInfo>&
 }
 
 constexpr std::size_t kMostDoorbells = 100;  // a ring is worth no more
+constexpr Duration kSoon = std::chrono::seconds(10);
 
 engine::Status CheckDoorbells(const ConnectOptions& options) {
   if (!engine::IsShardName(options.shard)) {
@@ -70,9 +71,10 @@ engine::Status CheckDoorbells(const ConnectOptions& options) {
   return {};
 }
 
-bool IsDueNow(const NewTask& task) {
-  return !task.held && task.delay == Duration::zero() &&
-         task.run_at.value_or(Time()) <= std::chrono::system_clock::now();
+// A worker that looks at a task which is due in a moment starts it on time.
+bool IsDueSoon(const NewTask& task) {
+  const Time now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  return !task.held && task.delay < kSoon && task.run_at.value_or(now) < now + kSoon;
 }
 
 }  // namespace
@@ -92,7 +94,7 @@ struct Producer::Body {
   }
 
   engine::Result<engine::SubmitReport> Submit(std::span<const NewTask> tasks, const SubmitOptions& options);
-  // Rings for those that were added, and are due.
+  // Rings for those that were added, and are due or will be soon.
   void Ring(const engine::TableName& to, std::span<const NewTask> tasks,
             std::span<const engine::NewTask> placed, const engine::SubmitReport& report) const;
 
@@ -131,7 +133,7 @@ void Producer::Body::Ring(const engine::TableName& to, std::span<const NewTask> 
   if (doorbells.empty()) return;
   std::set<std::uint32_t> slices;
   for (std::size_t i = 0; i < placed.size(); ++i) {
-    if (report.ids[i] != 0 && IsDueNow(tasks[i])) slices.insert(*placed[i].slice);
+    if (report.ids[i] != 0 && IsDueSoon(tasks[i])) slices.insert(*placed[i].slice);
   }
   if (!slices.empty()) engine::SendRing(doorbells, {shard, {to, {slices.begin(), slices.end()}}});
 }

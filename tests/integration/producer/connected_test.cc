@@ -120,8 +120,8 @@ TEST_F(ProducerOnServer, WorkersAreRungForWhatIsAdded) {
   ASSERT_FALSE(producer->Submit({.handler = "ship", .key = "k"})->added());
   ASSERT_TRUE(producer->Submit({.handler = "ship", .held = true})->added());
   ASSERT_TRUE(producer->Submit({.handler = "ship", .delay = std::chrono::seconds(30)})->added());
-  ASSERT_TRUE(
-      producer->Submit({.handler = "ship", .run_at = Time(std::chrono::hours(24 * 365 * 100))})->added());
+  const Time never = std::chrono::sys_days(std::chrono::year(9999) / 12 / 31);
+  ASSERT_TRUE(producer->Submit({.handler = "ship", .run_at = never})->added());
   const auto two =
       producer->Submit(std::vector<NewTask>{{.handler = "ship", .key = "k"}, {.handler = "ship"}});
   ASSERT_TRUE(two) << two.error().message;
