@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Whether the rate of a drain depends on what it should not: how many tasks wait, over how many slices, how many are due
-only tomorrow, whether a table is full or nearly empty, how many workers share it, how many types and tables there are; and
-what their parameters' bytes make of it. No-op tasks on a private MariaDB; what is compared alternates, and each ratio is
-taken within its round.
+"""Whether the rate of a drain depends on what it should not: how many tasks wait, over how many slices (at random, and in
+runs as `submit` gives them), how many are due only tomorrow, whether a table is full or nearly empty, how many workers
+share it, how many types and tables there are; and what their parameters' bytes make of it. No-op tasks on a private
+MariaDB; what is compared alternates, and each ratio is taken within its round.
 
   scale.py [--only waiting,slices,future,last,workers,types,tables,bytes] [--rounds 3] [--many 10000000] [--few 100000]
            [--rows 500000] [--slices 16384] [--future 1000000] [--long 5000000] [--workers 3] [--types 200] [--tables 1000]
@@ -85,8 +85,10 @@ class Bench:
         return measure
 
     def slices(self):
-        self.in_turn((f"worker, {self.options.slices:,} slices", self.all_of(self.table("slices", self.options.slices))),
-                      ("worker, 64 slices", self.all_of(self.table("plain"))))
+        for how, in_runs in (("", False), (" in runs", True)):
+            self.in_turn(*((f"worker, {count:,} slices{how}",
+                            self.all_of(self.table(f"slices_{count}_{in_runs:d}", count, in_runs=in_runs)))
+                           for count in (self.options.slices, 64)))
 
     def future(self):
         later, plain = self.table("future"), self.table("plain")

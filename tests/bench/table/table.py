@@ -11,14 +11,17 @@ from chaos.processes import Process
 
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 CHUNK = 1000  # rows of an INSERT
+MOST_IN_A_RUN = 1000
 FEW_VERSIONS = 1000
 
 
 class Table:
-    """So many tables share the rows evenly, and so do so many types, each of which does nothing; `params` is a text of SQL."""
+    """So many tables share the rows evenly, and so do so many types, each of which does nothing; `params` is a text of SQL.
+    Slices are at random, or `in_runs`: as `submit` gives them to what it is told to add at once."""
 
-    def __init__(self, db, folder, database, slices=64, tables=1, types=1, params="'{}'"):
+    def __init__(self, db, folder, database, slices=64, tables=1, types=1, params="'{}'", in_runs=False):
         self.db, self.folder, self.database, self.params = db, folder, database, params
+        self.slices, self.in_runs = slices, in_runs
         self.handler = "'noop'" if types == 1 else f"CONCAT('noop', seq % {types})"
         self.environment = {"MILLRACE_STORE": db.url_of(database), "MILLRACE_PASSWORD_FILE": db.password_file}
         subprocess.run([BINARY / "millrace", "schema", "apply", "--slices", str(slices), "--tables", str(tables)], check=True,
@@ -32,14 +35,19 @@ class Table:
     def value(self, sql, values=None):
         return self.db.value(sql, values, self.database)
 
+    def slice_of(self, start, of_table):
+        """A text of SQL: of the row `seq` of those from `start` on."""
+        run = max(1, min(MOST_IN_A_RUN, of_table // (8 * self.slices)))
+        return f"({start} + seq - 1) DIV {run} % {self.slices}" if self.in_runs else f"FLOOR(RAND() * {self.slices})"
+
     def put_in(self, rows, due="UTC_TIMESTAMP(6)"):
         connection = self.db.connect(database=self.database)
         with connection.cursor() as cursor:
             for place, name in enumerate(self.names):
                 of_table = rows // len(self.names) + (place < rows % len(self.names))
                 for start in range(0, of_table, CHUNK):
-                    cursor.execute(f"INSERT INTO {name} (handler, params, run_at) SELECT {self.handler}, {self.params}, "
-                                   f"{due} FROM {numbers(min(CHUNK, of_table - start))}")
+                    cursor.execute(f"INSERT INTO {name} (slice, handler, params, run_at) SELECT {self.slice_of(start, of_table)}, "
+                                   f"{self.handler}, {self.params}, {due} FROM {numbers(min(CHUNK, of_table - start))}")
         connection.close()
         self.waiting += rows
 
