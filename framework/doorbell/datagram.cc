@@ -42,6 +42,12 @@ std::optional<Udp::endpoint> EndpointOf(std::string_view text) {
   return Udp::endpoint(host, port);
 }
 
+// nullopt: no worker can be rung there.
+std::optional<Udp::endpoint> WorkerAt(const std::string& address) {
+  const auto at = EndpointOf(address);
+  return at && at->port() != 0 && !at->address().is_unspecified() ? at : std::nullopt;
+}
+
 std::string TextOf(const Udp::endpoint& endpoint) {
   std::ostringstream text;
   text << endpoint;
@@ -90,16 +96,12 @@ std::optional<ShardRing> ReadShardRing(std::string_view text) {
   return read;
 }
 
-bool IsRingAddress(const std::string& address) {
-  const auto to = EndpointOf(address);
-  return to && to->port() != 0 && !to->address().is_unspecified();
-}
+bool IsRingAddress(const std::string& address) { return WorkerAt(address).has_value(); }
 
 void SendRing(std::span<const std::string> addresses, const ShardRing& ring) {
   const std::string text = ToText(ring);
-  for (const std::string& address : addresses) {
-    if (IsRingAddress(address)) Send(*EndpointOf(address), text);
-  }
+  for (const std::string& address : addresses)
+    if (const auto worker = WorkerAt(address)) Send(*worker, text);
 }
 
 struct RingSocket::Socket {

@@ -71,8 +71,6 @@ struct DueMap {
 };
 
 inline constexpr std::size_t kMostNewRows = 20'000;
-inline constexpr std::size_t kMostJoinedRows =
-    2 * kMaxBatchRows;  // that joined scans bring, but for one page
 
 // What of a due map is wanted. Default: every group.
 struct DueWanted {
