@@ -107,7 +107,7 @@ BatchLook BatchDecider::Look(const StoresByShard& shards, bool at_once) {
 
 BatchLook BatchDecider::LookOnce(bool at_once) {
   BatchLook look;
-  std::vector<Candidate> candidates = Closed();
+  std::vector<Candidate> candidates = Closed(at_once);
   look.closed = candidates.size();
   (void)ReadSums(candidates);
   std::erase_if(candidates, [&](Candidate& candidate) {
@@ -182,10 +182,14 @@ void BatchDecider::TellUnread(const std::string& home, const std::string& why) {
              {{"shard", home}, {"why", why}});
 }
 
-std::vector<BatchDecider::Candidate> BatchDecider::Closed() {
+std::vector<BatchDecider::Candidate> BatchDecider::Closed(bool at_once) {
   std::vector<Candidate> candidates;
   std::set<Name> there;
-  for (const auto& [home, open] : open_) {
+  for (auto& [home, open] : open_) {
+    const BootTime begun = parts_.now();
+    if (!at_once && open.none_at && open.store->Heard().UnchangedSince(*open.none_at, begun)) continue;
+    const std::size_t before = candidates.size();
+    open.none_at.reset();
     std::string after;
     for (bool more = true; more;) {
       BatchStore* batches = At(home);
@@ -203,6 +207,7 @@ std::vector<BatchDecider::Candidate> BatchDecider::Closed() {
         there.insert({home, record.name});
         candidates.push_back({{home, record.name}, std::move(record), {}});
       }
+      if (!more && candidates.size() == before) open.none_at = begun;
     }
   }
   std::erase_if(known_, [&](const auto& known) { return !there.contains(known.first); });

@@ -74,9 +74,10 @@ class BatchDecider {
   struct OpenShard {
     std::shared_ptr<Store> store;
     std::unique_ptr<BatchStore> batches;
-    BootTime asked{};       // for the last time
-    BootTime again{};       // away: it rests until then; none: it answered, or was not asked
-    std::string told = {};  // why its batches can't be read
+    BootTime asked{};                      // for the last time
+    BootTime again{};                      // away: it rests until then; none: it answered, or was not asked
+    std::string told = {};                 // why its batches can't be read
+    std::optional<BootTime> none_at = {};  // when it was asked last, where there was no closed one
   };
 
   BatchLook LookOnce(bool at_once);
@@ -85,7 +86,7 @@ class BatchDecider {
   // The shard may be away by it.
   void NoteError(const std::string& shard, const Error& error);
   void TellUnread(const std::string& home, const std::string& why);
-  std::vector<Candidate> Closed();
+  std::vector<Candidate> Closed(bool at_once);
   bool ReadSums(std::vector<Candidate>& candidates);
   bool IsTime(Candidate& candidate, bool at_once);
   bool ReadCallbacks(Candidate& candidate);

@@ -44,7 +44,7 @@ Status BreakerRows::Write(const OpenBreakers& open) {
   return {};
 }
 
-void BreakerRows::TidyUp() {
+bool BreakerRows::TidyUp() {
   const Status removed = RemoveLeft();
   if (!removed && !stuck_) {
     LogWarning("what dead workers told of their breakers can't be removed",
@@ -54,6 +54,7 @@ void BreakerRows::TidyUp() {
   // Others may have removed this worker's, while its incarnation was dead: the next Tell writes them anew.
   read_ = false;
   there_.clear();
+  return !stuck_;
 }
 
 // Whoever tells of a breaker was registered before: so the rows are read first.

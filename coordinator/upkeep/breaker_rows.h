@@ -27,7 +27,8 @@ class BreakerRows {
   void Tell(const OpenBreakers& open);
 
   // Removes the rows of workers that have no living incarnation in the shard; to be called now and then.
-  void TidyUp();
+  // False: it could not.
+  bool TidyUp();
 
  private:
   Status Write(const OpenBreakers& open);

@@ -97,9 +97,12 @@ FanOuts::FanOuts(std::string shard, Store& store, std::unique_ptr<FanOutStore> f
 bool FanOuts::Go(const std::vector<TableInfo>& tables, const std::function<bool()>& stop) {
   if (fan_outs_ == nullptr) return false;
   while (!stop()) {
+    const BootTime asked = BootClock::now();
+    none_at_.reset();
     const auto all = fan_outs_->UnderWay();
     if (!all) return false;  // the shard's own trouble is told elsewhere
     under_way_ = all->size();
+    if (all->empty()) none_at_ = asked;
     const auto is_over = [&](const auto& known) {
       return std::none_of(all->begin(), all->end(),
                           [&](const FanOut& one) { return Name(one.schedule, one.firing) == known.first; });

@@ -58,6 +58,8 @@ class FanOuts {
   bool Go(const std::vector<TableInfo>& tables, const std::function<bool()>& stop);
   // How many there were when they were read last, those that rest included.
   std::size_t under_way() const { return under_way_; }
+  // When it was asked last, where there was none; nullopt: there was one, or it is not known.
+  std::optional<BootTime> none_at() const { return none_at_; }
   // Why those that rest do so, one sentence each.
   std::vector<std::string> Troubles() const;
 
@@ -81,6 +83,7 @@ class FanOuts {
   Random random_;
   std::map<std::pair<TableName, std::uint32_t>, SliceRuns> slices_;  // by table and its slices
   std::size_t under_way_ = 0;
+  std::optional<BootTime> none_at_;
   std::map<Name, Rest> resting_;
   std::map<Name, std::uint64_t> taken_;  // keys of its pages that were taken, since this process carries it
 };

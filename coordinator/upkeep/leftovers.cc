@@ -47,13 +47,14 @@ bool Ownership::Covers(const std::string& shard, const DueGroup& group) const {
   return slices_.contains(ToString(name));
 }
 
-void Leftovers::Look(const std::vector<TableName>& tables, const Ownership& ownership) {
+bool Leftovers::Look(const std::vector<TableName>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
   for (const TableName& table : tables) all.push_back({table});
   const auto map = store_->Due(all, DueWanted{});
-  if (!map) return;
+  if (!map) return false;
+  bool seen = map->refused.empty();
   std::set<std::string> unrunnable;
-  if (!map->refused.empty()) {  // such rows may wait there still
+  if (!seen) {  // such rows may wait there still
     for (const std::string& type : unrunnable_) {
       if (!ownership.Runs(type)) unrunnable.insert(type);
     }
@@ -61,9 +62,10 @@ void Leftovers::Look(const std::vector<TableName>& tables, const Ownership& owne
   for (const DueGroup& group : map->groups) {
     if (group.first_run_at > map->now) continue;
     if (!ownership.Runs(group.handler)) unrunnable.insert(group.handler);
-    if (!ownership.Covers(shard_, group)) Sweep(group);
+    if (!ownership.Covers(shard_, group)) seen = Sweep(group) && seen;
   }
   Note(std::move(unrunnable));
+  return seen;
 }
 
 void Leftovers::Note(std::set<std::string> types) {
@@ -80,11 +82,13 @@ void Leftovers::Note(std::set<std::string> types) {
 }
 
 // The store refuses to take a row from a claimer that is alive: nothing has to be known of who is.
-void Leftovers::Sweep(const DueGroup& group) {
+bool Leftovers::Sweep(const DueGroup& group) {
   ScanRequest request{group, {}, kMaxBatchRows};
+  bool all = true;
   while (true) {
     const auto rows = store_->Scan(request);
-    if (!rows || rows->empty()) return;
+    if (!rows) return false;
+    if (rows->empty()) return all;
     std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> running;
     for (const ScanRow& row : *rows) {
       request.after = {row.run_at, row.id};
@@ -92,11 +96,12 @@ void Leftovers::Sweep(const DueGroup& group) {
     }
     for (auto& [claim, ids] : running) {
       const auto rescued = store_->Rescue({group.table, claim.first, claim.second, std::move(ids)});
+      all = all && rescued;
       if (!rescued || rescued->empty()) continue;
       LogInfo("tasks of a dead worker rescued, in a slice that nobody owns",
               {{"shard", shard_}, {"incarnation", claim.first}, {"tasks", rescued->size()}});
     }
-    if (running.empty() || rows->size() < request.limit) return;
+    if (running.empty() || rows->size() < request.limit) return all;
   }
 }
 

@@ -47,13 +47,13 @@ class Leftovers {
  public:
   Leftovers(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenTasks()) {}
 
-  // One look at the due map; `ownership` is what the plan says now.
-  void Look(const std::vector<TableName>& tables, const Ownership& ownership);
+  // One look at the due map; `ownership` is what the plan says now. False: not all could be looked at.
+  bool Look(const std::vector<TableName>& tables, const Ownership& ownership);
   // The task types with due rows that no worker runs, as of the last look; sorted.
   const std::vector<std::string>& unrunnable() const { return unrunnable_; }
 
  private:
-  void Sweep(const DueGroup& group);
+  bool Sweep(const DueGroup& group);
   void Note(std::set<std::string> types);
 
   const std::string shard_;

@@ -82,12 +82,17 @@ class SliceCounts {
   std::map<TableName, std::string> trouble_;  // by table: what was logged last
 };
 
+bool AreAsWanted(const std::vector<TableInfo>& tables, std::uint32_t slices) {
+  return std::all_of(tables.begin(), tables.end(), [&](const TableInfo& table) {
+    return table.beyond.empty() && (slices == 0 || table.slices == slices);
+  });
+}
+
 }  // namespace
 
 struct ShardUpkeep::Hands {
   explicit Hands(const Parts& parts)
-      : schema(parts.store->OpenSchema()),
-        incarnations(parts.store->OpenIncarnations()),
+      : incarnations(parts.store->OpenIncarnations()),
         slices(parts.name),
         fan_outs(parts.name, *parts.store, parts.store->OpenFanOuts()),
         leftovers(parts.name, *parts.store),
@@ -95,7 +100,7 @@ struct ShardUpkeep::Hands {
         breakers(parts.name, parts.store),
         standing(*parts.store) {}
 
-  const std::unique_ptr<SchemaStore> schema;
+  std::unique_ptr<SchemaStore> schema;  // null: nobody reads it now
   const std::unique_ptr<IncarnationStore> incarnations;
   SliceCounts slices;
   FanOuts fan_outs;
@@ -202,8 +207,8 @@ void ShardUpkeep::Run() {
       }
       const bool divides = ReadLives(*hands);
       const bool turn = woken || BootClock::now() >= turn_at;
-      if (asked_.exchange(false) || BootClock::now() >= round_at) {
-        const bool change = Round(*hands);
+      if (const bool asked = asked_.exchange(false); asked || BootClock::now() >= round_at) {
+        const bool change = Round(*hands, asked);
         round_at = BootClock::now() + (change ? std::min(parts_.round, kWhileTablesChange) : parts_.round);
       } else if (const auto tables = Tables(); tables && turn) {
         RunFanOuts(*hands, *tables);
@@ -223,31 +228,58 @@ void ShardUpkeep::Run() {
 }
 
 // True: the tables are being changed.
-bool ShardUpkeep::Round(Hands& hands) {
+bool ShardUpkeep::Round(Hands& hands, bool asked) {
   const BootTime begun = BootClock::now();
   const bool seldom = begun - did_seldom_ >= kSeldom;
-  if (!ReadTables(*hands.schema, seldom)) return false;
+  bool change = false;
+  if (!asked && UnchangedSince(settled_)) {
+    hands.schema.reset();  // its connection would fall silent
+  } else if (const auto followed = FollowTables(hands, begun, seldom)) {
+    change = *followed;
+  } else {
+    return false;
+  }
   const std::optional<std::vector<TableInfo>> tables = Tables();
-  if (!tables) return false;  // the configuration names none of those that are there
-  const bool change = hands.slices.Follow(*hands.schema, *tables, Wanted().slices);
-  if (change) ReadTables(*hands.schema, true);
   RunFanOuts(hands, *tables);
   const std::vector<TableName> names = NamesOf(*tables);
-  if (seldom) {
-    hands.breakers.TidyUp();
-    did_seldom_ = begun;
-  }
   Prune(hands, names);
   if (stopping_.load()) return change;
   const BootTime now = BootClock::now();
   ReadStanding(hands, names, now);
   const auto ownership = parts_.ownership();
   if (stopping_.load() || ownership == nullptr || now - looked_ < kSeldom) return change;
+  if (looked_by_ == ownership && UnchangedSince(looked_)) return change;
   looked_ = now;
-  hands.leftovers.Look(names, *ownership);
+  looked_by_ = hands.leftovers.Look(names, *ownership) ? ownership : nullptr;
   MutexLock lock(mutex_);
   unrunnable_ = hands.leftovers.unrunnable();
   return change;
+}
+
+// The same; nullopt: they can't be read, or the configuration names none of those that are there.
+std::optional<bool> ShardUpkeep::FollowTables(Hands& hands, BootTime begun, bool seldom) {
+  if (!hands.schema) hands.schema = parts_.store->OpenSchema();
+  const bool read = ReadTables(*hands.schema, seldom);
+  const std::optional<std::vector<TableInfo>> tables = Tables();
+  if (!read || !tables) {
+    settled_.reset();
+    return std::nullopt;
+  }
+  const std::uint32_t wanted = Wanted().slices;
+  const bool change = hands.slices.Follow(*hands.schema, *tables, wanted);
+  if (change) ReadTables(*hands.schema, true);
+  const bool tidy = !seldom || hands.breakers.TidyUp();
+  if (seldom) did_seldom_ = begun;
+  if (change || !tidy || !Trouble().empty() || !AreAsWanted(*tables, wanted)) {
+    settled_.reset();
+  } else if (seldom) {
+    settled_ = begun;
+  }
+  return change;
+}
+
+bool ShardUpkeep::UnchangedSince(std::optional<BootTime> read) const {
+  return read && parts_.store->Heard().UnchangedSince(*read, BootClock::now());
 }
 
 void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables) {
@@ -257,6 +289,7 @@ void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables)
                       std::any_of(config->schedules.begin(), config->schedules.end(),
                                   [](const auto& one) { return !one.second.from_query.empty(); });
   if (!likely && begun - ran_fan_outs_ < kSeldom) return;
+  if (UnchangedSince(hands.fan_outs.none_at())) return;
   ran_fan_outs_ = begun;
   const BootTime end = begun + kFanOutTurn;
   const bool more = hands.fan_outs.Go(
@@ -393,6 +426,8 @@ void ShardUpkeep::Note(const std::string& trouble) {
 // Another leader may change the tables now: what was read of them must not be planned with later.
 void ShardUpkeep::Forget() {
   read_next_ = did_seldom_ = ran_fan_outs_ = {};
+  settled_.reset();
+  looked_by_.reset();
   if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
   MutexLock lock(mutex_);
   tables_.reset();

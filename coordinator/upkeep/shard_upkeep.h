@@ -77,7 +77,9 @@ class ShardUpkeep {
   struct Hands;  // what it has open in the shard while it works there
 
   void Run();
-  bool Round(Hands& hands);
+  bool Round(Hands& hands, bool asked);
+  std::optional<bool> FollowTables(Hands& hands, BootTime begun, bool seldom);
+  bool UnchangedSince(std::optional<BootTime> read) const;
   ShardConfig Wanted() const;
   void Try();
   void KeepPruneTroubles(std::vector<std::string> troubles);
@@ -106,8 +108,12 @@ class ShardUpkeep {
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   SeenLives lives_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
-  BootTime looked_{};      // for leftovers
+  BootTime looked_{};  // for leftovers
+  // By which plan; null: something could not be looked at.
+  std::shared_ptr<const Ownership> looked_by_;
   BootTime did_seldom_{};  // what hardly ever has something to do
+  // The last time that all was read and as it is wanted to be; nullopt: it is not.
+  std::optional<BootTime> settled_;
   BootTime ran_fan_outs_{};
   BootTime read_next_{};           // how the tasks stand
   std::optional<BootTime> tried_;  // as a candidate

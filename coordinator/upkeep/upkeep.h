@@ -42,8 +42,8 @@ class Upkeep {
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
     std::function<void()> changed;  // Findings() says something new; called by Update
-    // How often each shard is looked at: new tables are planned within it. A new configuration is followed at
-    // once.
+    // How often each shard is looked at: new tables are planned within it, and within half a minute where a
+    // log that is followed leaves them out. A new configuration is followed at once.
     Micros round = std::chrono::seconds(2);
     std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader

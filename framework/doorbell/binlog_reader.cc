@@ -36,6 +36,8 @@ enum EventType : unsigned {
 // Statements that change no row.
 constexpr const char* kIdleStatements[] = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "START TRANSACTION"};
 
+constexpr std::string_view kBeats = "millrace_beats";
+
 bool IsIdle(std::string_view statement) {
   for (const char* idle : kIdleStatements) {
     if (boost::algorithm::istarts_with(statement, idle)) return true;
@@ -80,15 +82,17 @@ BinlogReader::Heard BinlogReader::Read(ByteSpan event) {
       heard.logged_at.reset();
       break;
     case kTableMap:
-      MapTable(bytes);
+      MapTable(bytes, heard);
       break;
     case kQuery:
     case kQueryCompressed:
     case kExecuteLoadQuery:
       heard.ring = Statement(type, bytes);
+      heard.wrote = heard.ring.has_value();
       break;
     case kTransactionPayload:
       heard.ring = Ring{};
+      heard.wrote = true;
       break;
     case kWriteRowsV1:
     case kUpdateRowsV1:
@@ -114,7 +118,7 @@ void BinlogReader::Begin(ByteSpan event) {
   if (event.size() > kHeader + kChecksum) checksums_ = event[event.size() - kChecksum - 1] != 0;
 }
 
-void BinlogReader::MapTable(BinlogBytes bytes) {
+void BinlogReader::MapTable(BinlogBytes bytes, Heard& heard) {
   const std::uint64_t number = bytes.Number(6);
   bytes.Skip(2);
   const std::string_view database = bytes.Text(bytes.Number(1));
@@ -124,6 +128,7 @@ void BinlogReader::MapTable(BinlogBytes bytes) {
   if (!bytes.good()) return;
   tables_.erase(number);
   if (!IsOurs(database)) return;
+  (text == kBeats ? heard.beat : heard.wrote) = true;
   const auto name = ParseTableName(text);
   if (!name || !watched_(*name)) return;
   if (tables_.size() >= kMostTables) tables_.clear();
@@ -162,7 +167,8 @@ std::optional<Ring> BinlogReader::Statement(unsigned type, BinlogBytes bytes) co
   const std::string_view statement = bytes.Text(bytes.left());
   const bool compressed = type == kQueryCompressed;
   if (!compressed && IsIdle(statement)) return std::nullopt;
-  if (!IsOurs(database) && !compressed && !Names(statement)) return std::nullopt;
+  const bool ends_others = statement.starts_with("XA COMMIT");  // whose rows stand before it
+  if (!IsOurs(database) && !compressed && !ends_others && !Names(statement)) return std::nullopt;
   return Ring{};
 }
 

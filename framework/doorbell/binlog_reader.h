@@ -25,6 +25,8 @@ class BinlogReader {
 
   struct Heard {
     std::optional<Ring> ring = {};
+    bool beat = false;       // a worker's
+    bool wrote = false;      // anything else into the database
     bool caught_up = false;  // a heartbeat: the server has nothing more to tell now
     bool rotated = false;    // this file of the log has ended
     // When it was logged, in seconds since 1970 by the server's clock.
@@ -42,7 +44,7 @@ class BinlogReader {
   bool IsOurs(std::string_view database) const;
   bool Names(std::string_view statement) const;
   void Begin(ByteSpan event);
-  void MapTable(BinlogBytes bytes);
+  void MapTable(BinlogBytes bytes, Heard& heard);
   std::optional<Ring> Rows(unsigned type, BinlogBytes bytes) const;
   std::optional<Ring> Statement(unsigned type, BinlogBytes bytes) const;
 

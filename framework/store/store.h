@@ -91,6 +91,11 @@ class Store {
   virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.
   virtual std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) { return nullptr; }
+  // What the feed that is open hears of writes.
+  virtual const HeardWrites& Heard() const {
+    static const HeardWrites nothing;
+    return nothing;
+  }
 };
 
 }  // namespace millrace::engine

@@ -38,6 +38,9 @@ class ScratchStore final : public Store {
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
     return store_->OpenChanges(std::move(watched));
   }
+  const HeardWrites& Heard() const override { return heard; }
+
+  HeardWrites heard;  // as a test has it
 
   // Statements behind the store's back, as a producer or a person with the database's own client sends them.
   // They die with a message where the database refuses them.

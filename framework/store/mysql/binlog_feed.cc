@@ -48,10 +48,11 @@ std::string DrawUuid(Random& random) {
 
 class BinlogFeed final : public ChangeFeed {
  public:
-  BinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns)
+  BinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns, HeardWritesPtr writes)
       : endpoint_(std::move(endpoint)),
         watched_(std::move(watched)),
         returns_(std::move(returns)),
+        writes_(std::move(writes)),
         where_(endpoint_.Describe()),
         random_(Random::FromSystem()),
         uuid_(DrawUuid(random_)),
@@ -63,7 +64,11 @@ class BinlogFeed final : public ChangeFeed {
     returns_seen_ = returns_->load();
     BOOST_OUTCOME_TRYV(Connect());
     Status followed = Follow();
-    if (!followed) Close();
+    if (!followed) {
+      Close();
+    } else {
+      writes_->Begin(BootClock::now());
+    }
     return followed;
   }
 
@@ -77,6 +82,8 @@ class BinlogFeed final : public ChangeFeed {
       return Fail(ErrorCode::Unavailable, where_ + ": an event of the binary log can't be read");
     const ByteSpan bytes(event->raw_data + event->raw_data_ofs, event->raw_data_size - event->raw_data_ofs);
     const BinlogReader::Heard heard = reader_->Read(bytes);
+    if (heard.wrote) writes_->Write(now);
+    if (heard.beat) writes_->Beat();
     if (const auto why = load_.Add(now, bytes.size(), heard.logged_at, heard.caught_up)) {
       Close();
       return Fail(ErrorCode::Conflict, where_ + ": " + *why);
@@ -100,6 +107,7 @@ class BinlogFeed final : public ChangeFeed {
 
  private:
   void Close() {
+    writes_->End();
     log_.reset();
     {
       MutexLock lock(mutex_);
@@ -250,6 +258,7 @@ class BinlogFeed final : public ChangeFeed {
   const Endpoint endpoint_;
   const IsWatched watched_;
   const Returns returns_;
+  const HeardWritesPtr writes_;
   std::uint64_t returns_seen_ = 0;  // when the log was opened
   const std::string where_;
   // Who it is to the server, for life.
@@ -267,8 +276,10 @@ class BinlogFeed final : public ChangeFeed {
 
 }  // namespace
 
-std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns) {
-  return std::make_unique<BinlogFeed>(std::move(endpoint), std::move(watched), std::move(returns));
+std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns,
+                                           HeardWritesPtr writes) {
+  return std::make_unique<BinlogFeed>(std::move(endpoint), std::move(watched), std::move(returns),
+                                      std::move(writes));
 }
 
 }  // namespace millrace::engine::mysql

@@ -21,6 +21,7 @@ std::unique_ptr<StoreDiagnosis> OpenDiagnosis(const Endpoint& endpoint);
 // Counts how often the beats have a connection again after the server did not take them, perhaps to another
 // one.
 using Returns = std::shared_ptr<std::atomic<std::uint64_t>>;
-std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns);
+std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched, Returns returns,
+                                           HeardWritesPtr writes);
 
 }  // namespace millrace::engine::mysql

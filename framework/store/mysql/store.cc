@@ -65,8 +65,9 @@ class MysqlStore final : public Store {
       follower.url.user = account->user;
       follower.options.password_file = account->password_file;
     }
-    return OpenBinlogFeed(std::move(follower), std::move(watched), returns_);
+    return OpenBinlogFeed(std::move(follower), std::move(watched), returns_, writes_);
   }
+  const HeardWrites& Heard() const override { return *writes_; }
 
  private:
   std::unique_ptr<sql::Connection> Shared() {
@@ -78,6 +79,7 @@ class MysqlStore final : public Store {
   ConnectionPool engine_{kAsManyAsSessions};
   ConnectionPool handlers_;
   sql::Claimers claimers_;
+  const HeardWritesPtr writes_ = std::make_shared<HeardWrites>();
   const Returns returns_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

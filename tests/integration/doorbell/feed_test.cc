@@ -108,6 +108,37 @@ TEST_F(BinlogFeed, OtherTablesAndOtherDatabasesDoNot) {
   ExpectRing({kDefaultTable, {3}});
 }
 
+TEST_F(BinlogFeed, TellsWhetherAnythingButBeatsWasWritten) {
+  const auto lives = store_->OpenIncarnations();
+  ASSERT_TRUE(lives->Register({"w1.1", "w1", "h", 1, seconds(10)}));
+  const auto in_a_while = [] { return BootClock::now() + HeardWrites::kSeenAfter; };
+  const auto unchanged_since = [&](BootTime read) {
+    return store_->Heard().UnchangedSince(read, in_a_while());
+  };
+  const auto hear_an_insert = [&] {
+    Insert(1);
+    ExpectRing({kDefaultTable, {1}});
+  };
+  EXPECT_FALSE(unchanged_since(in_a_while())) << "nobody listens";
+  ASSERT_TRUE(feed_->Open());
+  hear_an_insert();
+  EXPECT_FALSE(unchanged_since(in_a_while())) << "no beat was heard: the log may leave the database out";
+  ASSERT_TRUE(lives->Renew("w1.1"));
+  hear_an_insert();
+  const BootTime read = in_a_while();
+  EXPECT_TRUE(unchanged_since(read));
+  ASSERT_TRUE(lives->Renew("w1.1"));
+  EXPECT_FALSE(Next(seconds(1))) << "a beat rings nobody";
+  EXPECT_TRUE(unchanged_since(read));
+  sql_->Ask("CREATE TABLE new_table (id INT)");
+  ASSERT_TRUE(Next());
+  EXPECT_FALSE(unchanged_since(read));
+  EXPECT_TRUE(unchanged_since(in_a_while()));
+  sql_->Ask("DROP TABLE new_table");
+  feed_.reset();
+  EXPECT_FALSE(unchanged_since(in_a_while())) << "nobody listens any more";
+}
+
 TEST_F(BinlogFeed, ClaimsDoNotRingAndReleasesDo) {
   sql_->Ask("INSERT INTO tasks (handler, slice, state) VALUES ('noop', 4, 3)");
   const std::string id = sql_->Ask("SELECT MAX(id) FROM tasks");

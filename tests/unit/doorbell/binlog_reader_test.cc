@@ -196,6 +196,23 @@ TEST_F(BinlogReaderTest, ATransactionThatCanNotBeReadRings) {
   EXPECT_EQ(Read(Event(kPayload).Text("zstd")), Ring{});
 }
 
+TEST_F(BinlogReaderTest, TellsBeatsFromWhateverElseIsWrittenIntoTheDatabase) {
+  const auto read = [&](const Bytes& event) {
+    const BinlogReader::Heard heard = reader_.Read(event);
+    return std::pair(heard.beat, heard.wrote);
+  };
+  const std::pair beat(true, false), write(false, true), nothing(false, false);
+  EXPECT_EQ(read(MapOf(9, "shop", "millrace_beats")), beat);
+  for (const char* table : {"tasks", "tasks_done", "millrace_batches", "Orders"})
+    EXPECT_EQ(read(MapOf(9, "shop", table)), write) << table;
+  EXPECT_EQ(read(MapOf(9, "other", "tasks")), nothing);
+  EXPECT_EQ(read(Statement("shop", "ALTER TABLE tasks ADD COLUMN note TEXT")), write);
+  EXPECT_EQ(read(Statement("shop", "BEGIN")), nothing);
+  EXPECT_EQ(read(Statement("other", "INSERT INTO orders VALUES (1)")), nothing);
+  EXPECT_EQ(read(Statement("other", "XA COMMIT 'x'")), write) << "its rows were logged before";
+  EXPECT_EQ(read(Event(kPayload).Text("zstd")), write) << "nobody can tell";
+}
+
 TEST_F(BinlogReaderTest, AHeartbeatSaysThatThereIsNothingMore) {
   const auto heard = reader_.Read(Bytes(Event(kHeartbeat).Text("mariadb-bin.000001")));
   EXPECT_TRUE(heard.caught_up);

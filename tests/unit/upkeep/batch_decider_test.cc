@@ -60,6 +60,10 @@ class BatchDeciderTest : public testing::Test {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1500) INSERT INTO tasks "
         "(handler,params) SELECT 'noop','{}' FROM n");
   }
+  void BeQuiet() {
+    a_->heard.Begin(clock_.Now() - HeardWrites::kSeenAfter);
+    a_->heard.Beat();
+  }
   BatchLook Look(bool at_once = false) { return decider_.Look(shards_, at_once); }
   // Whether a look that ends nothing has walked through them.
   bool Walks() {
@@ -103,6 +107,39 @@ TEST_F(BatchDeciderTest, ABatchEndsOnceItIsClosedAndNoRowOfItIsLeft) {
   EXPECT_EQ(a_->Ask("SELECT COUNT(*) FROM tasks WHERE handler='told' AND params='{\"who\":\"me\"}'"), 2);
   EXPECT_EQ(Look().closed, 0U);
   EXPECT_EQ(Callbacks(), 2) << "and never again";
+}
+
+// Closed as a log that leaves it out has it.
+TEST_F(BatchDeciderTest, AShardWithoutClosedBatchesIsAskedAgainOnceSomebodyIsHeardToWrite) {
+  BeQuiet();
+  Make("june", 1);
+  EXPECT_EQ(Look().closed, 0U);
+  Close();
+  EXPECT_EQ(Look().closed, 0U);
+  a_->heard.Write(clock_.Now());
+  EXPECT_EQ(Look().closed, 1U);
+  clock_.Advance(seconds(4));
+  EndAll(*a_);
+  EXPECT_EQ(Look().closed, 1U) << "until it has ended";
+}
+
+TEST_F(BatchDeciderTest, WhoeverWaitsForTheEndAsksAShardThatIsQuiet) {
+  BeQuiet();
+  Make("june", 1);
+  EXPECT_EQ(Look().closed, 0U);
+  Close();
+  EXPECT_EQ(Look().closed, 0U);
+  EXPECT_EQ(Look(true).closed, 1U);
+  EXPECT_EQ(Look().closed, 1U) << "it is known from then on";
+}
+
+TEST_F(BatchDeciderTest, AShardThatIsQuietIsAskedNowAndThen) {
+  BeQuiet();
+  EXPECT_EQ(Look().closed, 0U);
+  Make();
+  Close();
+  clock_.Advance(HeardWrites::kReadAnyway);
+  EXPECT_EQ(Look().closed, 1U);
 }
 
 TEST_F(BatchDeciderTest, RowsThatPlainSqlAddedAreFoundBeforeTheEnd) {

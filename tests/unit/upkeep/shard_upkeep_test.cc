@@ -26,10 +26,38 @@ class ShardUpkeepTest : public testing::Test {
     config_.Set(std::make_shared<const Config>(std::move(config)));
   }
   void Start() { ASSERT_TRUE(upkeep_.Start()); }
+  // Beside a log in which nobody is heard to write, once the tables were read.
+  void StartQuietly() {
+    store_->heard.Begin(BootClock::now() - HeardWrites::kSeenAfter);
+    store_->heard.Beat();
+    Start();
+    ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
+    WaitForTurns(3);
+  }
+  void Submit(const std::string& handler) {
+    NewTask task;
+    task.handler = handler;
+    ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::span(&task, 1)));
+  }
+  // A fan-out of one task, by hand.
+  void RunNow() {
+    const FanOut fan_out{.schedule = "bill",
+                         .firing = clock_.WallNow(),
+                         .handler = "statement",
+                         .table = "tasks",
+                         .query = "SELECT 7 AS id",
+                         .key = "{id}-{month}",
+                         .zone = "UTC"};
+    ASSERT_TRUE(store_->OpenSchedules()->RunNow("bill", {fan_out.firing, "tasks", fan_out}, "ann"));
+  }
   // Looks after each of its turns; false: it did not come true within ten seconds.
   template <class Condition>
   bool Eventually(Condition condition) {
-    const BootTime deadline = BootClock::now() + seconds(10);
+    return Within(seconds(10), condition);
+  }
+  template <class Condition>
+  bool Within(Micros limit, Condition condition) {
+    const BootTime deadline = BootClock::now() + limit;
     while (!condition()) {
       if (BootClock::now() >= deadline) return false;
       turn_.WaitFor(milliseconds(100));
@@ -175,6 +203,60 @@ TEST_F(ShardUpkeepTest, ReadsWhoLivesWhereverLimitsAreDivided) {
   EXPECT_THAT(upkeep_.Lives().alive, ElementsAre(testing::Pair("w1", "w1.1")));
 }
 
+// As a log that leaves out what is written.
+TEST_F(ShardUpkeepTest, WhatNobodyIsHeardToWriteIsNotReadAgainForAWhile) {
+  Config config;
+  config.schedules["bill"].from_query = "SELECT 7 AS id";
+  config_.Set(std::make_shared<const Config>(std::move(config)));
+  StartQuietly();
+  ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 3, .slices = 8}));
+  RunNow();
+  WaitForTurns(10);
+  EXPECT_EQ(upkeep_.Tables()->size(), 1U);
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks"), 0);
+  store_->heard.Write(BootClock::now());
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Tables()->size() == 4; }));
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks") == 1; }));
+}
+
+TEST_F(ShardUpkeepTest, ANewConfigurationIsFollowedThoughNobodyIsHeardToWrite) {
+  ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 2, .slices = 8}));
+  Configure({.tables = {"tasks"}});
+  StartQuietly();
+  Configure({.tables = {"tasks", "tasks_001"}});
+  WaitForTurns(10);
+  EXPECT_EQ(upkeep_.Tables()->size(), 1U) << "nobody has said so";
+  upkeep_.LookNow();
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Tables()->size() == 2; }));
+}
+
+TEST_F(ShardUpkeepTest, WhatIsNotAsItShouldBeIsReadAgainThoughNobodyIsHeardToWrite) {
+  ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 2, .slices = 8}));
+  store_->Run("ALTER TABLE tasks_000 RENAME TO away");
+  StartQuietly();
+  ASSERT_TRUE(Eventually([&] { return !upkeep_.Trouble().empty(); }));
+  store_->Run("ALTER TABLE away RENAME TO tasks_000");
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Trouble().empty(); }));
+}
+
+TEST_F(ShardUpkeepTest, RowsBeyondTheSlicesAreWaitedForThoughNobodyIsHeardToWrite) {
+  store_->Run("INSERT INTO tasks (handler,params,slice,state,claimed_by) VALUES ('job','{}',9,2,7)");
+  StartQuietly();
+  store_->Run("UPDATE tasks SET state=0, claimed_by=0");
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT slice FROM tasks") < 8; }));
+}
+
+TEST_F(ShardUpkeepTest, LeftoversAreLookedForByANewPlanThoughNobodyIsHeardToWrite) {
+  Submit("job");
+  ownership_.Set(std::make_shared<const Ownership>());  // nobody is there
+  StartQuietly();
+  ASSERT_TRUE(Eventually([&] { return !upkeep_.Unrunnable().empty(); }));
+  Submit("other");
+  EXPECT_FALSE(Within(seconds(6), [&] { return upkeep_.Unrunnable().size() == 2; }));
+  ownership_.Set(std::make_shared<const Ownership>());
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Unrunnable().size() == 2; }));
+}
+
 // Where nobody leads a cluster a round is half a minute.
 TEST_F(ShardUpkeepTest, AFanOutDoesNotWaitForTheNextRound) {
   std::atomic<bool> round_ends{false};
@@ -189,14 +271,7 @@ TEST_F(ShardUpkeepTest, AFanOutDoesNotWaitForTheNextRound) {
                     std::chrono::hours(1)});
   ASSERT_TRUE(rare.Start());
   ASSERT_TRUE(Eventually([&] { return round_ends.load(); }));
-  const FanOut fan_out{.schedule = "bill",
-                       .firing = clock_.WallNow(),
-                       .handler = "statement",
-                       .table = "tasks",
-                       .query = "SELECT 7 AS id",
-                       .key = "{id}-{month}",
-                       .zone = "UTC"};
-  ASSERT_TRUE(store_->OpenSchedules()->RunNow("bill", {fan_out.firing, "tasks", fan_out}, "ann"));
+  RunNow();
   EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks") == 1; }));
 }
 
