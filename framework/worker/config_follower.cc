@@ -6,7 +6,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kPause = std::chrono::milliseconds(100);
+constexpr Micros kPause = std::chrono::milliseconds(200);
 
 }  // namespace
 

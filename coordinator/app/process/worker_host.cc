@@ -11,7 +11,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kLookEvery = std::chrono::milliseconds(100);
+constexpr Micros kLookEvery = std::chrono::milliseconds(200);
 
 // The first signal asks for an end in good order, the next one that comes after that is heard for one now:
 // what came before, while the process was still about to begin, was impatience with the first.
