@@ -44,13 +44,8 @@ class OfShard : public Simulated<Port> {
     return Simulated<Port>::template WriteOf<T>(database_, link_, std::move(statement));
   }
   Reply<Result<std::vector<Rows>>> ReadPages(const std::vector<ScanRequest>& requests) {
-    return Read<std::vector<Rows>>([requests](CheckedShard& shard) -> Result<std::vector<Rows>> {
-      std::vector<Rows> pages;
-      for (const ScanRequest& request : requests) {
-        BOOST_OUTCOME_TRY(page, shard.shard().Scan(request));
-        pages.push_back(std::move(page));
-      }
-      return pages;
+    return Read<std::vector<Rows>>([requests](CheckedShard& shard) {
+      return ScanInTurn(requests, [&](const ScanRequest& request) { return shard.shard().Scan(request); });
     });
   }
   // Waits for the claims that hold the flag of `id`.

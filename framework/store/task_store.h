@@ -178,6 +178,23 @@ struct TaskProgress {
   bool operator==(const TaskProgress&) const = default;
 };
 
+// What TaskStore::ScanEach promises, of one group after another: `scan` reads a request as Scan does.
+template <class Scan>
+Result<std::vector<std::vector<ScanRow>>> ScanInTurn(std::span<const ScanRequest> requests, Scan scan) {
+  std::vector<std::vector<ScanRow>> pages;
+  std::size_t left = requests.empty() ? 0 : requests.front().joined;
+  for (ScanRequest request : requests) {
+    const std::size_t wanted = request.limit;
+    if (request.joined > 0) request.limit = left;
+    BOOST_OUTCOME_TRY(page, scan(request));
+    if (request.joined > 0 && page.size() == left && left < wanted) break;  // a part of it, perhaps
+    left -= std::min(left, page.size());
+    pages.push_back(std::move(page));
+    if (request.joined > 0 && left == 0) break;
+  }
+  return pages;
+}
+
 class TaskStore {
  public:
   virtual ~TaskStore() = default;
@@ -200,18 +217,7 @@ class TaskStore {
   // number, no less than any limit. Then pages may be missing at the end, but never all, and a page may be
   // longer than its limit: all but the last have all rows of their group.
   virtual Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) {
-    std::vector<std::vector<ScanRow>> pages;
-    std::size_t left = requests.empty() ? 0 : requests.front().joined;
-    for (ScanRequest request : requests) {
-      const std::size_t wanted = request.limit;
-      if (request.joined > 0) request.limit = left;
-      BOOST_OUTCOME_TRY(page, Scan(request));
-      if (request.joined > 0 && page.size() == left && left < wanted) break;  // a part of it, perhaps
-      left -= std::min(left, page.size());
-      pages.push_back(std::move(page));
-      if (request.joined > 0 && left == 0) break;
-    }
-    return pages;
+    return ScanInTurn(requests, [this](const ScanRequest& request) { return Scan(request); });
   }
 
   // The greatest id of each of these tables, 0 of an empty one: a row that is inserted later has a greater
