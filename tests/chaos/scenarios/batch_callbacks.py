@@ -73,7 +73,7 @@ class Place:
 def drain(s, place):
     """The large one; workers are killed at random, the leader among them."""
     total = s.size(4_000, 50_000)
-    place.submit("june", 1, (total // 2, total // 2), ms=20)  # 1,200 a second, so that there is time for kills
+    place.submit("june", 1, (total // 2, total // 2), ms=s.size(40, 20))  # 600 or 1,200 a second: there is time for kills
     # Whoever closes it once more, or adds to it, is refused.
     s.millrace("batch", "close", "june", expect=4)
     s.millrace("submit", "--plugins", s.plugins(), "--handler", "noop", "--shard", "east", "--batch",
