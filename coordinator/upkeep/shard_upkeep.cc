@@ -233,7 +233,7 @@ bool ShardUpkeep::Round(Hands& hands, bool asked) {
   const bool seldom = begun - did_seldom_ >= kSeldom;
   bool change = false;
   if (!asked && UnchangedSince(settled_)) {
-    hands.schema.reset();  // its connection would fall silent
+    hands.schema.reset();  // the server would close its connection, which is silent for longer than the lease
   } else if (const auto followed = FollowTables(hands, begun, seldom)) {
     change = *followed;
   } else {
@@ -256,7 +256,7 @@ bool ShardUpkeep::Round(Hands& hands, bool asked) {
   return change;
 }
 
-// The same; nullopt: they can't be read, or the configuration names none of those that are there.
+// True: the tables are being changed; nullopt: none is known, since none can be read or is named.
 std::optional<bool> ShardUpkeep::FollowTables(Hands& hands, BootTime begun, bool seldom) {
   if (!hands.schema) hands.schema = parts_.store->OpenSchema();
   const bool read = ReadTables(*hands.schema, seldom);

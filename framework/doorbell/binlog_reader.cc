@@ -125,10 +125,11 @@ void BinlogReader::MapTable(BinlogBytes bytes, Heard& heard) {
   bytes.Skip(1);
   const std::string_view text = bytes.Text(bytes.Number(1));
   bytes.Skip(1);
-  if (!bytes.good()) return;
-  tables_.erase(number);
-  if (!IsOurs(database)) return;
-  (text == kBeats ? heard.beat : heard.wrote) = true;
+  const bool ours = bytes.good() && IsOurs(database);
+  heard.beat = ours && text == kBeats;
+  heard.wrote = !bytes.good() || (ours && !heard.beat);
+  if (bytes.good()) tables_.erase(number);
+  if (!ours) return;
   const auto name = ParseTableName(text);
   if (!name || !watched_(*name)) return;
   if (tables_.size() >= kMostTables) tables_.clear();

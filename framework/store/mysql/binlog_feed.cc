@@ -78,8 +78,10 @@ class BinlogFeed final : public ChangeFeed {
     const std::unique_ptr<MARIADB_RPL_EVENT, Closes> event(mariadb_rpl_fetch(log_.get(), nullptr));
     const BootTime now = BootClock::now();
     if (!event) return Fail(Ended(now - asked));
-    if (event->raw_data == nullptr || event->raw_data_ofs > event->raw_data_size)
+    if (event->raw_data == nullptr || event->raw_data_ofs > event->raw_data_size) {
+      Close();
       return Fail(ErrorCode::Unavailable, where_ + ": an event of the binary log can't be read");
+    }
     const ByteSpan bytes(event->raw_data + event->raw_data_ofs, event->raw_data_size - event->raw_data_ofs);
     const BinlogReader::Heard heard = reader_->Read(bytes);
     if (heard.wrote) writes_->Write(now);

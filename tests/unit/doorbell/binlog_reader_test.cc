@@ -211,6 +211,7 @@ TEST_F(BinlogReaderTest, TellsBeatsFromWhateverElseIsWrittenIntoTheDatabase) {
   EXPECT_EQ(read(Statement("other", "INSERT INTO orders VALUES (1)")), nothing);
   EXPECT_EQ(read(Statement("other", "XA COMMIT 'x'")), write) << "its rows were logged before";
   EXPECT_EQ(read(Event(kPayload).Text("zstd")), write) << "nobody can tell";
+  EXPECT_EQ(read(Event(kTableMap).Number(9, 6)), write) << "nor here";
 }
 
 TEST_F(BinlogReaderTest, AHeartbeatSaysThatThereIsNothingMore) {

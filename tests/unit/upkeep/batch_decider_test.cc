@@ -109,7 +109,7 @@ TEST_F(BatchDeciderTest, ABatchEndsOnceItIsClosedAndNoRowOfItIsLeft) {
   EXPECT_EQ(Callbacks(), 2) << "and never again";
 }
 
-// Closed as a log that leaves it out has it.
+// The log has left out that it was closed.
 TEST_F(BatchDeciderTest, AShardWithoutClosedBatchesIsAskedAgainOnceSomebodyIsHeardToWrite) {
   BeQuiet();
   Make("june", 1);
