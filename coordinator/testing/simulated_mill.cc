@@ -90,6 +90,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
   Reply<Result<Ids>> GreatestIds(const std::vector<TableName>& tables) override {
     return Read<Ids>([tables](CheckedShard& shard) { return shard.shard().GreatestIds(tables); });
   }
+  bool UnchangedSince(BootTime, BootTime) const override { return false; }
   // As in the product: what came of a claim that was sent ahead is told by Landed, however long it is there.
   Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
     claims_();

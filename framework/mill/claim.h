@@ -31,6 +31,8 @@ class ScanPort : public StrandPort {
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) = 0;
+  // See HeardWrites.
+  virtual bool UnchangedSince(BootTime read, BootTime now) const = 0;
   // `ahead`: the strand asks for pages meanwhile, and the reply may come with Landed alone. One such at a
   // time, and no other claim beside it; the request stays until then.
   virtual Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) = 0;

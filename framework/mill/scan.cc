@@ -138,6 +138,7 @@ Step<Micros> Scanner::Round() {
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
   const bool rung = RingDue();
+  look_.until = NextLookAt(parts_.clock.Now());
   const BootTime until = std::min(look_.until, rounds_.Next());
   const bool looks = look_again_.exchange(false) || rung || parts_.clock.Now() >= until;
   if (looks) co_await TakeLook(engine);

@@ -81,7 +81,8 @@ class Scanner {
   // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h). Also beside
   // a full lane: what is new may be of another type.
   void Ring();
-  // Whether somebody listens who will ring: a shard in which nothing is due is then asked every two seconds.
+  // Whether somebody listens who will ring: a shard in which nothing is due is then asked every two seconds,
+  // and every four while nothing is written, as far as is heard.
   void SetAttended(bool attended);
   // Nothing runs and nothing is due that can run here, as of the last look. Meant for `watch_idle`.
   bool Idle() const { return idle_.load(); }
@@ -166,6 +167,7 @@ class Scanner {
     std::uint64_t gains = 0;     // the scope's
     std::vector<TypeWork> work;  // points into the map
     BootTime until;              // when to look again
+    BootTime quiet_until;        // the same where nothing is written until then
   };
 
   // One round of work; returns how long to wait for the next.
@@ -180,6 +182,8 @@ class Scanner {
   Step<> TakeLook(EngineConfig engine);
   // When to look again after a map that took `cost`; an idle shard that is listened to may `rest` so long.
   BootTime NextLook(Micros cost, Micros rest) const;
+  // The same, once its time has come.
+  BootTime NextLookAt(BootTime now) const;
   Step<> LookAtRounds(BootTime now, std::vector<TableSlices> slices);
   // Something of the type that was claimed, or is about to be, has not ended.
   bool InHand(const std::string& type) const;

@@ -11,6 +11,9 @@ namespace {
 constexpr Micros kDueSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr Micros kLookForAgain = std::chrono::seconds(1);
 constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
+// And hears that nothing is written. Not longer: a connection that nobody has used for half a lease, five
+// seconds, is closed, and the first task that comes would wait for another.
+constexpr Micros kQuietPoll = std::chrono::seconds(4);
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
   std::set<TableName> tables;
@@ -68,7 +71,10 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     look_.work = WorkOf(*look_.map, engine, view);
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
-    look_.until = NextLook(cost, rest);
+    look_.until = look_.quiet_until = NextLook(cost, rest);
+    // A handler that opens and a table that is unlocked are written nowhere.
+    if (rest > Micros(0) && view.unrunnable.empty() && !look_.left_out)
+      look_.quiet_until = NextLook(cost, kQuietPoll);
   }
   view.poll = std::max(schedule_.Interval(), rest);
   view.speed = brake_.Speed();
@@ -127,6 +133,12 @@ BootTime Scanner::NextLook(Micros cost, Micros rest) const {
     next = std::min(next, look_.asked + std::max(comes, soonest));
   }
   return next;
+}
+
+BootTime Scanner::NextLookAt(BootTime now) const {
+  const bool quiet =
+      now >= look_.until && now < look_.quiet_until && MayRest(now) && port_.UnchangedSince(look_.asked, now);
+  return quiet ? look_.quiet_until : look_.until;
 }
 
 Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {

@@ -55,6 +55,7 @@ class BlockingScan final : public Blocking<ScanPort> {
         claims_(store.OpenTasks()),
         operations_(store.OpenOperations()),
         alerts_(store.OpenAlerts()),
+        heard_(store.Heard()),
         due_(registry, shard, "due"),
         scan_(registry, shard, "scan"),
         claim_(registry, shard, "claim"),
@@ -70,6 +71,7 @@ class BlockingScan final : public Blocking<ScanPort> {
   Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) override {
     return Ask(scan_, [&] { return store_->GreatestIds(tables); });
   }
+  bool UnchangedSince(BootTime read, BootTime now) const override { return heard_.UnchangedSince(read, now); }
   Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
     if (ahead && beside_.Begin([this, &request] { claimed_ = ClaimBy(*claims_, request); })) {
       ahead_ = std::make_shared<Mail<Claimed>>();
@@ -118,6 +120,7 @@ class BlockingScan final : public Blocking<ScanPort> {
   const std::unique_ptr<TaskStore> claims_;  // those that are sent ahead
   const std::unique_ptr<TaskOperations> operations_;
   const std::unique_ptr<AlertStore> alerts_;
+  const HeardWrites& heard_;
   std::string noted_;  // the incarnation
   Meter due_;
   Meter scan_;

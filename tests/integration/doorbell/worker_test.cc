@@ -79,6 +79,28 @@ TEST_F(DoorbellOnAServer, ATransactionThatCommitsLateIsHeardOf) {
   EXPECT_TRUE(Eventually(*worker_, [&] { return runs_ == 1; }));
 }
 
+// By the connections that it has: the first task that comes waits for no other.
+TEST_F(DoorbellOnAServer, WhileNothingIsWrittenTheShardIsAskedEveryFourSeconds) {
+  StartWith(Logging().Bell(), milliseconds(200));
+  ASSERT_TRUE(Says("on"));
+  std::this_thread::sleep_for(seconds(5));
+  PrivateMariadb& server = Logging().server();
+  server.AsRoot("SET GLOBAL log_output='TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log=ON");
+  std::this_thread::sleep_for(milliseconds(13'500));
+  server.AsRoot("SET GLOBAL general_log=OFF");
+  const auto counted = [&](const std::string& what) {
+    return std::stoi(server.AsRoot("SELECT COUNT(*) FROM mysql.general_log WHERE " + what));
+  };
+  const int maps = counted("argument LIKE 'SELECT %FORCE INDEX (due)%'");
+  EXPECT_GE(maps, 3);
+  EXPECT_LE(maps, 4);
+  EXPECT_EQ(counted("command_type='Connect' AND argument NOT LIKE 'root@%'"), 0);
+
+  server.AsRoot("SET SESSION sql_log_bin=0; INSERT INTO " + Logging().database() +
+                ".tasks (handler) VALUES ('quick')");
+  EXPECT_TRUE(Eventually(*worker_, [&] { return runs_ == 1; }));
+}
+
 TEST_F(DoorbellOnAServer, OneThatIsCutComesBackAndNothingIsLost) {
   StartWith(Logging().Bell(), milliseconds(200));
   std::string killed;

@@ -153,6 +153,7 @@ class ScannedShard final : public Driven<ScanPort> {
   Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>&) override {
     return Result<std::vector<std::uint64_t>>();
   }
+  bool UnchangedSince(BootTime, BootTime) const override { return false; }
   Reply<Claimed> Claim(const ClaimRequest&, bool) override { return Claimed{}; }
   bool HasLanded() const override { return true; }
   Reply<bool> Landed() override { return true; }

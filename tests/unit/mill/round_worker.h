@@ -100,6 +100,9 @@ class StoreScan final : public Driven<ScanPort> {
     asked.greatest += static_cast<int>(tables.size());
     return store_->GreatestIds(tables);
   }
+  bool UnchangedSince(BootTime read, BootTime now) const override {
+    return heard && heard->UnchangedSince(read, now);
+  }
   Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
     EXPECT_FALSE(ahead_) << "one claim beside another";
     ++asked.claims;
@@ -151,6 +154,7 @@ class StoreScan final : public Driven<ScanPort> {
   std::optional<TableName> locked;      // no claim of it is resolved, after a wait of a second
   std::optional<TableName> unwritable;  // no claim of it is taken, after a wait of two
   std::optional<TableName> unreadable;  // no map has it, after a wait of two
+  const HeardWrites* heard = nullptr;   // null: nobody hears what is written
   bool answers_at_once = false;         // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
@@ -269,7 +273,7 @@ class TimedRunner final : public Runner {
  public:
   explicit TimedRunner(ManualClock& clock) : clock_(clock) {}
 
-  bool Runs(const std::string&) override { return true; }
+  bool Runs(const std::string& type) override { return type != unopened; }
   LaneRoom Room(const std::string& type, const AttemptHost&, std::uint32_t urgency) override {
     if (type == full_for) return {};
     const std::size_t bound = urgency <= urgent ? most : most - reserve;
@@ -320,6 +324,7 @@ class TimedRunner final : public Runner {
   std::uint32_t urgent = 0;
   std::size_t most_bytes = 0;  // zero: no bound
   std::string full_for;        // this type has no room at all
+  std::string unopened;        // this one has no handler that could run
   bool gives_back = false;     // it says so of its room
   std::size_t took = 0;
   Micros takes = std::chrono::milliseconds(50);

@@ -618,6 +618,104 @@ TEST_F(ScanOrderTest, ASuspectBesideALongTaskKeepsNobodyOutUntilThatIsDueToEndSo
   EXPECT_TRUE(worker.gate().Wanted());
 }
 
+// A worker that rests beside a log in which somebody hears what is written.
+class QuietLogTest : public ScanOrderTest {
+ protected:
+  QuietLogTest() {
+    heard_.Begin(clock_.Now());
+    heard_.Beat();
+  }
+  RoundWorker& StartResting() {
+    scan_ = &Start().scan;
+    scan_->heard = &heard_;
+    worker_->mill().SetAttended(true);
+    Go(seconds(10));
+    GoToALook();
+    return *worker_;
+  }
+  void GoToALook() {
+    for (const int before = scan_->asked.maps; scan_->asked.maps == before;) Go(kTick);
+  }
+  int MapsIn(Micros span) {
+    const int before = scan_->asked.maps;
+    Go(span);
+    return scan_->asked.maps - before;
+  }
+
+  HeardWrites heard_;
+  StoreScan* scan_ = nullptr;
+};
+
+TEST_F(QuietLogTest, WhereNothingIsWrittenARestingWorkerLooksEveryFourSeconds) {
+  StartResting();
+  EXPECT_EQ(MapsIn(seconds(40)), 10);
+  heard_.End();
+  EXPECT_EQ(MapsIn(seconds(40)), 20) << "every two seconds, where nobody hears what is written";
+}
+
+TEST_F(QuietLogTest, WhatIsWrittenIsSeenAsSoonAsEver) {
+  StartResting();
+  Go(seconds(1));
+  heard_.Write(clock_.Now());  // as one of a pause, which nobody rings for
+  EXPECT_EQ(MapsIn(seconds(2)), 1);
+  EXPECT_EQ(MapsIn(seconds(2)), 1) << "the look before may have come before its commit";
+  EXPECT_EQ(MapsIn(seconds(2)), 0);
+  EXPECT_EQ(MapsIn(seconds(2)), 1);
+}
+
+TEST_F(QuietLogTest, WhatNobodyHearsOfIsFoundAllTheSame) {
+  StartResting();
+  Submit("mail", 5, 10);
+  Go(milliseconds(3800));
+  EXPECT_EQ(Waiting("1=1"), 10);
+  Go(milliseconds(400));
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(QuietLogTest, WhatComesDueIsLookedForAtItsTime) {
+  StartResting();
+  const NewTask later{.handler = "mail", .run_at = clock_.WallNow() + milliseconds(17'300)};
+  ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::vector<NewTask>{later}));
+  EXPECT_EQ(MapsIn(milliseconds(17'250)), 4);
+  EXPECT_EQ(Waiting("1=1"), 1);
+  Go(milliseconds(100));
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(QuietLogTest, ARingAndOtherSlicesWakeIt) {
+  RoundWorker& worker = StartResting();
+  worker.mill().Rung({kDefaultTable, {1}});
+  EXPECT_GE(MapsIn(kTick), 1);
+  GoToALook();
+  Go(seconds(5));
+  GoToALook();
+  worker.Own({{"tasks", false, {1}}});
+  EXPECT_EQ(MapsIn(kTick), 1);
+  Go(seconds(5));
+  GoToALook();
+  worker.mill().SetAttended(false);
+  EXPECT_GE(MapsIn(seconds(2)), 10) << "and polls where nobody listens";
+}
+
+TEST_F(QuietLogTest, AHandlerThatOpensIsWrittenNowhere) {
+  StartResting().runner.unopened = "mail";
+  Submit("mail", 5, 10);
+  GoToALook();
+  EXPECT_EQ(MapsIn(seconds(20)), 10);
+  worker_->runner.unopened.clear();
+  Go(seconds(2));
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(QuietLogTest, NorIsATableThatIsUnlocked) {
+  NewStore({2, 8});
+  StartResting().Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  scan_->unreadable = TableName("tasks_001");
+  GoToALook();
+  const int refused = scan_->asked.refused;
+  EXPECT_GE(MapsIn(seconds(40)) + scan_->asked.refused - refused, 19) << "those of the locked table take two";
+}
+
 TEST_F(ScanOrderTest, ARingForSlicesOfOthersCostsNoLook) {
   RoundWorker& worker = Start();
   worker.Own({{"tasks", false, {1}}});
