@@ -36,7 +36,7 @@ namespace millrace::engine {
 // What the last look at the shard showed.
 struct ScanView {
   std::string error;
-  Micros poll{0};
+  Micros poll{0};  // while a log is quiet it may be twice that
   Micros lag{0};
   std::vector<std::string> unrunnable;
   // Tables of which nothing is claimed for some time by now, and why; the strands' together.

@@ -11,15 +11,16 @@ namespace {
 constexpr Micros kDueSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr Micros kLookForAgain = std::chrono::seconds(1);
 constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
-// And hears that nothing is written. Not longer: a connection that nobody has used for half a lease, five
-// seconds, is closed, and the first task that comes would wait for another.
-constexpr Micros kQuietPoll = std::chrono::seconds(4);
+constexpr Micros kQuietPoll = std::chrono::seconds(4);     // and hears that nothing is written
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
   std::set<TableName> tables;
   for (const TableSlices& part : slices) tables.insert(part.table);
   return tables.size();
 }
+
+// The first task that comes would wait for another connection than one that is unused for half a lease.
+Micros QuietPoll(Micros lease) { return std::clamp(lease * 2 / 5, kAttendedPoll, kQuietPoll); }
 
 }  // namespace
 
@@ -72,9 +73,8 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
     look_.until = look_.quiet_until = NextLook(cost, rest);
-    // A handler that opens and a table that is unlocked are written nowhere.
-    if (rest > Micros(0) && view.unrunnable.empty() && !look_.left_out)
-      look_.quiet_until = NextLook(cost, kQuietPoll);
+    if (rest > Micros(0) && view.unrunnable.empty() && !look_.left_out)  // those end unwritten
+      look_.quiet_until = NextLook(cost, QuietPoll(engine.lease));
   }
   view.poll = std::max(schedule_.Interval(), rest);
   view.speed = brake_.Speed();

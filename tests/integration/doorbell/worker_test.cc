@@ -85,16 +85,21 @@ TEST_F(DoorbellOnAServer, WhileNothingIsWrittenTheShardIsAskedEveryFourSeconds) 
   ASSERT_TRUE(Says("on"));
   std::this_thread::sleep_for(seconds(5));
   PrivateMariadb& server = Logging().server();
-  server.AsRoot("SET GLOBAL log_output='TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log=ON");
-  std::this_thread::sleep_for(milliseconds(13'500));
-  server.AsRoot("SET GLOBAL general_log=OFF");
   const auto counted = [&](const std::string& what) {
     return std::stoi(server.AsRoot("SELECT COUNT(*) FROM mysql.general_log WHERE " + what));
   };
+  for (int i = 0; i < 3; ++i) {  // again where the server was so slow that it counted as silent
+    const std::string follower = Follower();
+    server.AsRoot("SET GLOBAL log_output='TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log=ON");
+    std::this_thread::sleep_for(milliseconds(13'500));
+    server.AsRoot("SET GLOBAL general_log=OFF");
+    if (Follower() == follower) break;
+  }
   const int maps = counted("argument LIKE 'SELECT %FORCE INDEX (due)%'");
   EXPECT_GE(maps, 3);
   EXPECT_LE(maps, 4);
-  EXPECT_EQ(counted("command_type='Connect' AND argument NOT LIKE 'root@%'"), 0);
+  EXPECT_EQ(counted("command_type='Connect' AND argument NOT LIKE 'root@%' AND argument NOT LIKE 'bell@%'"),
+            0);
 
   server.AsRoot("SET SESSION sql_log_bin=0; INSERT INTO " + Logging().database() +
                 ".tasks (handler) VALUES ('quick')");

@@ -625,8 +625,8 @@ class QuietLogTest : public ScanOrderTest {
     heard_.Begin(clock_.Now());
     heard_.Beat();
   }
-  RoundWorker& StartResting() {
-    scan_ = &Start().scan;
+  RoundWorker& StartResting(EngineConfig engine = {}) {
+    scan_ = &Start(std::move(engine)).scan;
     scan_->heard = &heard_;
     worker_->mill().SetAttended(true);
     Go(seconds(10));
@@ -634,7 +634,9 @@ class QuietLogTest : public ScanOrderTest {
     return *worker_;
   }
   void GoToALook() {
-    for (const int before = scan_->asked.maps; scan_->asked.maps == before;) Go(kTick);
+    const int before = scan_->asked.maps;
+    for (int i = 0; i < 1000 && scan_->asked.maps == before; ++i) Go(kTick);
+    ASSERT_GT(scan_->asked.maps, before);
   }
   int MapsIn(Micros span) {
     const int before = scan_->asked.maps;
@@ -651,6 +653,13 @@ TEST_F(QuietLogTest, WhereNothingIsWrittenARestingWorkerLooksEveryFourSeconds) {
   EXPECT_EQ(MapsIn(seconds(40)), 10);
   heard_.End();
   EXPECT_EQ(MapsIn(seconds(40)), 20) << "every two seconds, where nobody hears what is written";
+}
+
+TEST_F(QuietLogTest, SoonerWithAShortLeaseSoThatItsConnectionStays) {
+  EngineConfig engine;
+  engine.lease = seconds(5);
+  StartResting(engine);
+  EXPECT_EQ(MapsIn(seconds(40)), 20);
 }
 
 TEST_F(QuietLogTest, WhatIsWrittenIsSeenAsSoonAsEver) {
