@@ -1,6 +1,4 @@
 // `millrace alerts`: what is told to whom, and whether it arrives.
-#include <poll.h>
-
 #include <algorithm>
 
 #include "coordinator/alerts/alert_shard.h"
@@ -183,7 +181,7 @@ Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name,
 }
 
 Status WaitFor(TaskShards& open, std::vector<Arrival>& arrivals, Micros limit) {
-  constexpr int kBetweenLooksMs = 100;
+  constexpr Micros kBetweenLooks = std::chrono::milliseconds(100);
   const BootTime begun = BootClock::now();
   while (StopSignalsSeen() == 0) {
     bool all = true;
@@ -194,7 +192,7 @@ Status WaitFor(TaskShards& open, std::vector<Arrival>& arrivals, Micros limit) {
       all = all && arrival.ended;
     }
     if (all || BootClock::now() - begun >= limit) return {};
-    poll(nullptr, 0, kBetweenLooksMs);
+    RestUnlessStopped(kBetweenLooks);
   }
   return {};
 }

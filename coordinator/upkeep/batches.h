@@ -22,8 +22,8 @@ class Batches {
   explicit Batches(std::function<bool()> leading) : leading_(std::move(leading)) {}
   ~Batches();
 
-  // From now on these are the shards. Starts the thread once it is needed. To be called several times a
-  // second, by one thread.
+  // From now on these are the shards. Starts the thread once it is needed. To be called twice a second, by
+  // one thread.
   Status Follow(const StoresByShard& shards);
   // Asks it to stop, and does not wait. True: it has stopped.
   bool AskToStop();

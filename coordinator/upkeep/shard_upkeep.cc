@@ -30,7 +30,7 @@ constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
 // round.
 constexpr Micros kBetweenTurns = std::chrono::seconds(1);
 constexpr Micros kWhileTablesChange = std::chrono::seconds(1);
-constexpr Micros kReadLives = std::chrono::milliseconds(400);  // so soon a dead worker's share is others'
+constexpr Micros kReadLives = std::chrono::milliseconds(400);  // who is dead leaves its share to others
 
 // As many slices a table as the configuration wants, and no row beyond them.
 class SliceCounts {

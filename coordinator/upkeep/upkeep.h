@@ -58,7 +58,7 @@ class Upkeep {
   explicit Upkeep(Parts parts) : parts_(std::move(parts)) {}
 
   // Follows the shards: starts the upkeep of new ones, stops that of shards that are gone, and waits for
-  // none. Cheap where nothing changed; to be called several times a second.
+  // none. Cheap where nothing changed; to be called twice a second.
   void Update();
   // False: a thread is held up by a server that does not answer, for longer than a second. It uses
   // what this was made of, so the process must end by std::_Exit.

@@ -6,7 +6,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kPause = std::chrono::milliseconds(200);
+constexpr Micros kPause = std::chrono::milliseconds(500);
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // All that a worker knows of a cluster: which shards there are, which of their slices are its own, what is
-// paused, and the configuration in force. It is asked again and again, at least every fifth of a second: an
-// answer is cheap, never waits for a server, and holds until the next.
+// paused, and the configuration in force. It is asked again and again, at least twice a second: an answer is
+// cheap, never waits for a server, and holds until the next.
 #pragma once
 
 #include <functional>

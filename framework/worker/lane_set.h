@@ -45,7 +45,7 @@ class WatchPace {
  public:
   static constexpr Micros kTick = std::chrono::milliseconds(50);
   // Once there was nothing to watch for a second.
-  static constexpr Micros kAtRest = std::chrono::milliseconds(200);
+  static constexpr Micros kAtRest = std::chrono::milliseconds(500);
   static constexpr int kTicksToRest = 20;
 
   // `any`: there is something to watch, or somebody has ended the last wait.

@@ -401,9 +401,12 @@ void Worker::Body::JoinAll() {
 }
 
 void Worker::Body::Publish() {
-  MutexLock lock(mutex_);
-  result_ = end_;
-  ended_.NotifyAll();
+  {
+    MutexLock lock(mutex_);
+    result_ = end_;
+    ended_.NotifyAll();
+  }
+  options_.ended();
 }
 
 bool Worker::Body::MayEnd() const {

@@ -35,6 +35,8 @@ struct WorkerOptions {
   // Asked with `until_idle`, again and again while nothing is left to do: false where something may come of
   // what it did. Never waits. Null: nothing does.
   std::function<bool(const IdleSpan&)> may_end = nullptr;
+  // Called once it has ended, perhaps twice, on a thread of its own: it must not wait.
+  std::function<void()> ended = [] {};
 };
 
 struct WorkerTotals {
@@ -74,7 +76,8 @@ class Worker {
   // Opens the handlers (Invalid with what is wrong), takes the flight recorder (Conflict: the id is in use on
   // this host), charges what a dead predecessor left, registers in every shard. A shard that is away is
   // registered as soon as it returns; Start does not wait for it. From then on the worker follows its shards,
-  // slices, pauses and configuration: what changes there holds here within a fifth of a second.
+  // slices, pauses and configuration: what changes there holds here within half a second, and at once where
+  // that is told.
   engine::Status Start();
   // Claims nothing more, finishes or gives back within the stop timeout. Returns at once.
   void Stop();

@@ -1,6 +1,7 @@
 #include "coordinator/app/command/stop_signals.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,7 @@ namespace {
 
 // Signals may come to several threads at once.
 std::atomic<int> seen{0};
+std::atomic<int> arrivals{-1};        // an eventfd: of those that nobody has waited for yet
 std::atomic<BootTime::rep> first{0};  // when the first came, since the clock's epoch; 0: none has
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<BootTime::rep>::is_always_lock_free,
               "a signal handler waits for no lock");
@@ -24,13 +26,17 @@ void Note(int) {
   const int error = errno;
   const BootTime::rep now = BootClock::now().time_since_epoch().count();
   BootTime::rep before = 0;
-  if (first.compare_exchange_strong(before, now) || now - before >= kOneStop.count()) ++seen;
+  if (first.compare_exchange_strong(before, now) || now - before >= kOneStop.count()) {
+    ++seen;
+    WakeMain();
+  }
   errno = error;
 }
 
 }  // namespace
 
 void CatchStopSignals() {
+  if (arrivals.load() < 0) arrivals.store(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   struct sigaction action {};
   action.sa_handler = Note;
   sigemptyset(&action.sa_mask);
@@ -44,13 +50,22 @@ void CatchStopSignals() {
 
 int StopSignalsSeen() { return seen.load(); }
 
+void WakeMain() { (void)eventfd_write(arrivals.load(), 1); }
+
+void AwaitStopSignal(Micros limit) {
+  pollfd on{arrivals.load(), POLLIN, 0};
+  const Micros longest =
+      on.fd < 0 ? Micros(50'000) : std::chrono::minutes(1);  // nothing is to be heard there
+  const auto step = std::chrono::ceil<std::chrono::milliseconds>(std::clamp(limit, Micros(0), longest));
+  poll(&on, 1, static_cast<int>(step.count()));
+  eventfd_t count = 0;
+  (void)eventfd_read(on.fd, &count);
+}
+
 void RestUnlessStopped(Micros time) {
   const BootTime end = BootClock::now() + time;
-  while (StopSignalsSeen() == 0) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - BootClock::now());
-    if (left.count() <= 0) return;
-    poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left.count(), 50)));
-  }
+  for (BootTime now = BootClock::now(); StopSignalsSeen() == 0 && now < end; now = BootClock::now())
+    AwaitStopSignal(end - now);
 }
 
 Status ReachPatiently(const std::string& server, Micros limit,

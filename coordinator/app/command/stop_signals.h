@@ -18,7 +18,13 @@ inline constexpr Micros kOneStop = std::chrono::milliseconds(300);
 // From now on they are counted instead of ending the process; SIGHUP stays ignored where it is (nohup).
 void CatchStopSignals();
 int StopSignalsSeen();
-// Sleeps in short steps, so that a signal is seen at once; not at all where one was seen already.
+// Until the next one or the next WakeMain, or for `limit`, a minute at most; at once where one came since the
+// last call. The main thread's.
+void AwaitStopSignal(Micros limit);
+// Ends that wait. Any thread.
+void WakeMain();
+// Sleeps for so long, or until a signal is seen; not at all where one was seen already. The main thread's,
+// too.
 void RestUnlessStopped(Micros time);
 // Tries to reach a server until it succeeds, with a word at the beginning and every half minute. Unavailable:
 // it was away for all of `limit`; Cancelled: a signal was seen. Anything else that is wrong stays wrong, and

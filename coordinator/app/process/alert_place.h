@@ -29,7 +29,7 @@ class LocalAlertPlace {
   // `types` is null where others may run what it does not.
   LocalAlertPlace(ControlPlane& control, Types types) : control_(control), types_(std::move(types)) {}
 
-  // Several times a second: asks the worker once a second how it is.
+  // Twice a second: asks the worker once a second how it is.
   void Follow(const Worker& worker);
   void Take(const WorkerStatus& status);
   // nullopt: it was not told yet.

@@ -178,6 +178,7 @@ void ClusterProcess::Publish(const MemberView& view) {
     LogWarning("the assignment of this worker is gone; it scans nothing until the leader has planned anew");
   }
   control_.Publish(view);
+  WakeMain();
 }
 
 // A worker that has nothing to do says so once, and where to look.

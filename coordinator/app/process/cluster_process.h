@@ -48,8 +48,8 @@ class ClusterProcess {
                                                       Micros limit, Micros first_assignment = Micros(0));
 
   Status Start(Place place);
-  // To be called several times a second: follows the shards for the leader, and looks after the id.
-  // Conflict: the id is another process's.
+  // To be called twice a second, and once a view is published: follows the shards for the leader, and looks
+  // after the id. Conflict: the id is another process's.
   Status Update();
   // As Upkeep::MayEnd.
   bool MayEnd(const IdleSpan& idle) { return upkeep_.MayEnd(idle); }

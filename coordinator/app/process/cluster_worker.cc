@@ -1,5 +1,4 @@
 // `millrace worker --zk` and `millrace coordinator`: processes of a cluster.
-#include <poll.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,7 +19,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kTick = std::chrono::milliseconds(50);
+constexpr Micros kBetweenUpdates = std::chrono::milliseconds(500);
 // With --until-idle: for so long a worker waits for its first slices before it believes that there are none
 // for it.
 constexpr Micros kFirstSlices = std::chrono::seconds(15);
@@ -133,7 +132,11 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
   ClusterEnvironment environment(flags, settings, *plugins, *process, *supervision);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
   WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true};
-  options.may_end = [&process](const IdleSpan& idle) { return process->MayEnd(idle); };
+  options.may_end = [&process](const IdleSpan& idle) {
+    const bool may = process->MayEnd(idle);
+    if (!may) WakeMain();  // what that waits for begins with its next look
+    return may;
+  };
   return HostWorker(flags, std::move(options), *plugins, environment, *supervision);
 }
 
@@ -162,7 +165,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   while (StopSignalsSeen() == 0) {
     BOOST_OUTCOME_TRYV(process->Update());
     supervision->Update(process->control().CurrentConfig()->engine);
-    poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));
+    AwaitStopSignal(kBetweenUpdates);
   }
   supervision->Stopping();
   shown.reset();

@@ -17,8 +17,8 @@ constexpr Micros kBetweenTexts = std::chrono::seconds(10);
 // But not where a try takes long, for want of a name server say: this thread does nothing else meanwhile.
 constexpr Micros kListenAgain = std::chrono::seconds(5);
 constexpr Micros kLongestTry = std::chrono::seconds(1);
-// Of the watchdog's time: it is fed four times in it, and a thread may be overdue for half of it, so that one
-// that stands still is killed for it after one and a half at the latest.
+// Of the watchdog's time: it is fed four times in it at most, and a thread may be overdue for half of it, so
+// that one that stands still is killed for it after one and a half at the latest.
 constexpr int kFeedsInIt = 4;
 constexpr int kPatienceOfIt = 2;
 

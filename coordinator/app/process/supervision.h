@@ -36,7 +36,7 @@ class Supervision {
 
   // What is seen from now on until the guard goes.
   std::unique_ptr<ProcessView::Shown> Show(ProcessView::Facts facts, ProcessView::Metrics metrics);
-  // Several times a second: follows `engine.http`, and tries it again every few seconds while it can't be
+  // Twice a second: follows `engine.http`, and tries it again every few seconds while it can't be
   // listened on and nothing is served; says when the process is ready, and feeds the watchdog unless a thread
   // stands still. (Only the database may keep a thread waiting: see Worker::StandsStill.)
   void Update(const EngineConfig& engine, BootTime now = BootClock::now());

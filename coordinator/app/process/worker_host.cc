@@ -11,7 +11,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kLookEvery = std::chrono::milliseconds(200);
+constexpr Micros kLookEvery = std::chrono::milliseconds(500);
 
 // The first signal asks for an end in good order, the next one that comes after that is heard for one now:
 // what came before, while the process was still about to begin, was impatience with the first.
@@ -59,8 +59,8 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervis
   StopWishes wishes;
   bool leaves = false;
   Status good;
-  while (true) {
-    if (auto end = worker.WaitFor(kLookEvery)) {
+  for (;; AwaitStopSignal(kLookEvery)) {
+    if (auto end = worker.WaitFor(Micros(0))) {
       BOOST_OUTCOME_TRYV(good);
       return *end;
     }
@@ -86,6 +86,7 @@ Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, con
                             WorkerEnvironment& environment, Supervision& supervision) {
   const SystemClock clock;
   const Registry::Reading build = TellBuild(environment.metrics());
+  options.ended = WakeMain;
   auto worker = std::make_unique<Worker>(
       Worker::Parts{clock, environment.control(), plugins, environment.metrics()}, std::move(options));
   const BootTime begun = clock.Now();

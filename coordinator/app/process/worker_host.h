@@ -20,7 +20,7 @@ class WorkerEnvironment {
   virtual Registry& metrics() = 0;
   // The worker has started: others may know of it. After an error End follows at once.
   virtual Status Join(const Worker&) { return {}; }
-  // Several times a second until the worker has ended. An error ends it, and is the last call.
+  // Twice a second until the worker has ended. An error ends it, and is the last call.
   virtual Status Update(const Worker& worker) = 0;
   // Why it has no plan to work by; empty: it has one, or needs none. Thread-safe.
   virtual std::string NoPlan() const { return ""; }

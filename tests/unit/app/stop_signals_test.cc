@@ -25,5 +25,33 @@ TEST(StopSignalsTest, ThoseOfOneEventCountOnceAndALaterOneCounts) {
   EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "");
 }
 
+// Whichever thread the system gives a signal to.
+TEST(StopSignalsTest, WhoWaitsForOneHearsItAtOnceAndEachOnce) {
+  using Wait = void (*)(Micros);
+  for (const Wait wait : {AwaitStopSignal, RestUnlessStopped}) {
+    const auto in_child = [wait] {
+      CatchStopSignals();
+      const BootTime began = BootClock::now();
+      std::thread other([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::raise(SIGTERM);
+      });
+      wait(std::chrono::seconds(30));
+      if (StopSignalsSeen() != 1 || BootClock::now() - began > std::chrono::seconds(15)) _exit(1);
+      AwaitStopSignal(Micros(0));
+      const BootTime heard = BootClock::now();
+      RestUnlessStopped(std::chrono::seconds(30));
+      WakeMain();
+      AwaitStopSignal(std::chrono::seconds(30));
+      if (BootClock::now() - heard > std::chrono::seconds(15)) _exit(2);
+      AwaitStopSignal(std::chrono::milliseconds(100));
+      if (BootClock::now() - heard < std::chrono::milliseconds(100)) _exit(3);
+      other.join();
+      _exit(0);
+    };
+    EXPECT_EXIT(in_child(), testing::ExitedWithCode(0), "");
+  }
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -309,22 +309,22 @@ TEST_F(LiveWorkerTest, AWorkerWithNothingInHandLooksSeldomUntilItHearsOfAChangeO
     worker->WaitFor(seconds(1));
     return control_.looks - before;
   };
-  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 3; }));
   ASSERT_TRUE(Eventually(*worker, [&] {
     control_.TellChange();
     return looks_in_a_second() >= 10;
   }));
-  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 3; }));
   SubmitTo(*main_, "slow");
   ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() >= 10; }));
   EXPECT_EQ(slow_now_, 1);
   release_ = true;
-  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 7; }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return looks_in_a_second() <= 3; }));
   worker.reset();
   EXPECT_TRUE(control_.wakes.Get().empty());
 }
 
-// At rest, the next look comes a fifth of a second after the last.
+// At rest, the next look comes half a second after the last.
 TEST_F(LiveWorkerTest, ATaskThatIsTakenAtRestIsWatchedFromItsStartOn) {
   auto worker = Start(false);
   const auto until_a_look = [&] {
@@ -348,7 +348,7 @@ TEST_F(LiveWorkerTest, ATaskThatIsTakenAtRestIsWatchedFromItsStartOn) {
   EXPECT_EQ(in_a_row, 3);
 }
 
-// One that nobody tells of waits for the next look, a tenth of a second after the last.
+// One that nobody tells of waits for the next look, half a second after the last.
 TEST_F(LiveWorkerTest, ANewConfigurationThatItIsToldOfIsTakenAtOnce) {
   auto worker = Start(false);
   const auto twenty_take = [&] {

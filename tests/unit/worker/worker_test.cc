@@ -556,6 +556,22 @@ TEST_F(WorkerTest, AClaimThatIsRefusedAsOneOfTheDeadBeginsANewLifeAtOnce) {
   }
 }
 
+TEST_F(WorkerTest, WhoHostsItIsToldOnceItsEndIsKnown) {
+  control_.config.Set(std::make_shared<const Config>(config_));
+  std::unique_ptr<Worker> worker;
+  std::atomic<bool> told{false};
+  WorkerOptions options;
+  options.id = "w";
+  options.state_dir = folder_;
+  options.ended = [&] { told = worker->WaitFor(Micros(0)).has_value(); };
+  worker = std::make_unique<Worker>(Worker::Parts{clock_, control_, plugins_, metrics_}, options);
+  ASSERT_TRUE(worker->Start());
+  EXPECT_FALSE(told);
+  worker->Stop();
+  ASSERT_TRUE(worker->WaitFor(std::chrono::minutes(1)));
+  EXPECT_TRUE(Eventually(*worker, [&] { return told.load(); }));
+}
+
 TEST_F(WorkerTest, AnIdInUseIsRefused) {
   auto first = Start(false);
   WorkerOptions options;
