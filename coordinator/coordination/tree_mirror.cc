@@ -6,8 +6,9 @@
 namespace millrace::engine {
 namespace {
 
-// The sweep takes its parts at this distance, and so much at a time.
+// The sweep takes its parts at this distance at least, and so much at a time: few parts wake few threads.
 constexpr Micros kSweepStep = std::chrono::seconds(1);
+constexpr std::int64_t kSmallestPart = 50;
 constexpr std::size_t kSweptAtOnce = 100;
 
 }  // namespace
@@ -172,13 +173,14 @@ void TreeMirror::MakeAllStale() {
 }
 
 void TreeMirror::ReconcileEvery(Micros interval, BootTime now) {
-  const Micros passed = std::min(now - reconciled_, interval);
+  const Micros round = interval * 4 / 5;  // whoever asks late by a fifth keeps to the interval, too
+  const Micros passed = std::min(now - reconciled_, round);
   if (reconciled_ == BootTime{}) reconciled_ = now;
   if (now - reconciled_ < kSweepStep || !Fresh() || due_ > 0) return;
-  reconciled_ = now;
   const auto all = static_cast<std::int64_t>(entries_.size());
-  const auto share =
-      static_cast<std::size_t>((all * passed.count() + interval.count() - 1) / interval.count());
+  const auto share = static_cast<std::size_t>((all * passed.count() + round.count() - 1) / round.count());
+  if (passed < round / std::max(all / kSmallestPart, std::int64_t{1})) return;
+  reconciled_ = now;
   Sweep(std::min(share, kSweptAtOnce));
 }
 

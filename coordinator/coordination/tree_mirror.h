@@ -57,9 +57,10 @@ class TreeMirror {
   void Touched(const TreeRequest& write);
   void MakeStale(const std::string& path);
   void MakeAllStale();
-  // Watches may be lost without a word: everything is read again within each interval, a part at a time, and
-  // a hundred things a second at most. To be called as often as the machine is asked; what it makes NextRead
-  // ask for holds up no decision, and a part is not begun before the one before it has been answered.
+  // Watches may be lost without a word: everything is read again within each interval, all at once or in
+  // parts of fifty to a hundred things, a hundred a second at most (thousands take longer). To be called as
+  // often as the machine is asked, a fifth of the interval apart at most; what it makes NextRead ask for
+  // holds up no decision, and a part is not begun before the one before it has been answered.
   void ReconcileEvery(Micros interval, BootTime now);
 
  private:

@@ -196,6 +196,7 @@ TreeReply ZookeeperClient::Await(const Sent& sent, BootTime deadline) {
     request.done = true;
     return {.status = StatusOf(sent.code), .message = zerror(sent.code)};
   }
+  request.waits = true;
   while (!request.done) {
     const Micros left = deadline - BootClock::now();
     if (left <= Micros(0)) return {.status = TreeStatus::Lost, .message = "no reply in time"};
@@ -212,7 +213,7 @@ void ZookeeperClient::Finish(PendingRequest& request, int code, TreeReply reply)
   if (request.is_sync && code == ZOK) caught_up_ = true;
   request.reply = std::move(reply);
   request.done = true;
-  answered_.NotifyAll();
+  if (request.waits) answered_.NotifyAll();
 }
 
 std::string ZookeeperClient::Absolute(const std::string& path) const {

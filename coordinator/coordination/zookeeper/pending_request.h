@@ -17,6 +17,7 @@ struct ZookeeperClient::PendingRequest {
   bool is_sync = false;
   bool done = false;
   bool awaited = false;  // somebody will ask for the reply
+  bool waits = false;    // somebody has begun to wait for it
   bool open = false;     // of a node's access list: everybody may change it
   TreeReply reply = {};
   std::vector<zoo_op_result_t> results = {};  // of a write

@@ -151,15 +151,7 @@ class Preparation {
   // Notes what these nodes are like; returns those below them.
   Result<std::vector<std::string>> InspectSome(const std::vector<std::string>& paths, bool own,
                                                ClusterNodes& cluster, TreeInspection& found) {
-    const auto nodes = InWindows<TreeReply>(
-        paths,
-        [this](const auto& some) {
-          std::vector<TreeRequest> requests;
-          for (const std::string& path : some)
-            requests.push_back({.kind = TreeRequest::Kind::Get, .path = path});
-          return session_.PerformAll(requests);
-        },
-        [](auto& reply) { return reply; });
+    const std::vector<TreeReply> nodes = ReadEach(TreeRequest::Kind::Get, paths);
     const std::string workers = "/millrace/" + cluster.name + "/workers";
     std::vector<std::string> parents;
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -218,15 +210,7 @@ class Preparation {
   }
 
   Result<std::vector<std::string>> Below(const std::vector<std::string>& paths) {
-    const auto lists = InWindows<TreeReply>(
-        paths,
-        [this](const auto& some) {
-          std::vector<TreeRequest> requests;
-          for (const std::string& path : some)
-            requests.push_back({.kind = TreeRequest::Kind::List, .path = path});
-          return session_.PerformAll(requests);
-        },
-        [](auto& reply) { return reply; });
+    const std::vector<TreeReply> lists = ReadEach(TreeRequest::Kind::List, paths);
     std::vector<std::string> below;
     for (std::size_t i = 0; i < paths.size(); ++i) {
       if (lists[i].status == TreeStatus::NotFound) continue;
@@ -234,6 +218,15 @@ class Preparation {
       for (const std::string& name : lists[i].children) below.push_back(paths[i] + "/" + name);
     }
     return below;
+  }
+
+  std::vector<TreeReply> ReadEach(TreeRequest::Kind kind, const std::vector<std::string>& paths) {
+    const auto ask = [&](const auto& some) {
+      std::vector<TreeRequest> requests;
+      for (const std::string& path : some) requests.push_back({.kind = kind, .path = path});
+      return session_.PerformAll(requests);
+    };
+    return InWindows<TreeReply>(paths, ask, [](auto& reply) { return reply; });
   }
 
   std::vector<Access> ReadAccess(const std::vector<std::string>& paths) {

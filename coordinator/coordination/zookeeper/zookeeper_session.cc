@@ -75,7 +75,8 @@ std::vector<TreeReply> ZookeeperSession::PerformAll(const std::vector<TreeReques
       sent[i] = Send(*client_, requests[i]);
     }
   }
-  for (std::size_t i = 0; i < requests.size(); ++i) {
+  // A server answers in order: whoever waits for the last wakes once.
+  for (std::size_t i = requests.size(); i-- > 0;) {
     if (sent[i]) replies[i] = Told(requests[i], Await(requests[i], *sent[i], deadline));
   }
   return replies;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
 
 namespace millrace::engine {
@@ -186,16 +187,47 @@ class TreeMirrorSweepTest : public TreeMirrorTest {
 };
 
 TEST_F(TreeMirrorSweepTest, TakesEverythingInTurnAndHoldsUpNoDecision) {
-  Track(20);
+  Track(120);
   std::set<std::string> seen;
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 1; i <= 10; ++i) {
     Look(seconds(1));
     EXPECT_TRUE(mirror_.Fresh());
     const auto part = ReadAll();
-    EXPECT_EQ(part.size(), 2u);
+    EXPECT_EQ(part.size(), i % 4 == 0 ? 60u : 0u) << i;
     seen.insert(part.begin(), part.end());
   }
-  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_EQ(seen.size(), 120u);
+}
+
+TEST_F(TreeMirrorSweepTest, ReadsEverythingWithinTheIntervalHoweverMuchAndHoweverOftenItIsAsked) {
+  using std::chrono::milliseconds;
+  const auto longest_unread = [this](int nodes, Micros step) {
+    mirror_ = {};
+    Track(nodes);
+    std::map<std::string, BootTime> read;
+    for (int i = 0; i < nodes; ++i) read["/" + std::to_string(i)] = now_;
+    Micros longest{0};
+    int parts = 0;
+    for (const BootTime end = now_ + seconds(60); now_ < end;) {
+      Look(step);
+      const std::set<std::string> part = ReadAll();
+      parts += part.empty() ? 0 : 1;
+      for (const std::string& path : part) {
+        longest = std::max<Micros>(longest, now_ - read[path]);
+        read[path] = now_;
+      }
+    }
+    for (const auto& [path, at] : read) longest = std::max<Micros>(longest, now_ - at);
+    EXPECT_LE(parts, nodes < 100 ? 8 : 60) << nodes;
+    return longest;
+  };
+  for (int nodes = 1; nodes <= 980; nodes += nodes < 200 ? 3 : 60) {
+    for (const int ms : {200, 500, 1000, 2000}) {
+      if (nodes > 500 && ms > 1000) continue;  // a hundred each time are not enough
+      EXPECT_LE(longest_unread(nodes, milliseconds(ms)), seconds(10))
+          << nodes << " nodes each " << ms << " ms";
+    }
+  }
 }
 
 TEST_F(TreeMirrorSweepTest, WhoIsAskedSeldomReadsAllAtOnce) {
@@ -214,14 +246,18 @@ TEST_F(TreeMirrorSweepTest, ReadsNoMoreThanAHundredThingsASecond) {
 
 TEST_F(TreeMirrorSweepTest, BeginsNoPartBesideAnUnfinishedOne) {
   Track(20);
-  Look(seconds(1));
-  const auto read = mirror_.NextRead();
-  ASSERT_TRUE(mirror_.NextRead());
-  Look(seconds(5));
+  Look(seconds(8));
+  std::vector<TreeRequest> part;
+  while (const auto read = mirror_.NextRead()) part.push_back(*read);
+  EXPECT_EQ(part.size(), 20u);
+  Look(seconds(8));
   EXPECT_EQ(mirror_.NextRead(), std::nullopt);
-  mirror_.Replied(*read, {TreeStatus::Ok});
-  Look(seconds(5));
+  for (std::size_t i = 1; i < part.size(); ++i) mirror_.Replied(part[i], {TreeStatus::Ok});
+  Look(seconds(8));
   EXPECT_EQ(mirror_.NextRead(), std::nullopt);  // one is still under way
+  mirror_.Replied(part[0], {TreeStatus::Ok});
+  Look(Micros(0));
+  EXPECT_TRUE(mirror_.NextRead());
 }
 
 TEST_F(TreeMirrorSweepTest, AsksAgainForWhatMayNotBeRead) {
@@ -237,7 +273,7 @@ TEST_F(TreeMirrorSweepTest, AsksAgainForWhatMayNotBeRead) {
 
 TEST_F(TreeMirrorSweepTest, WhatBecomesStaleMeanwhileIsWaitedFor) {
   Track(20);
-  Look(seconds(1));
+  Look(seconds(10));
   mirror_.MakeAllStale();
   EXPECT_FALSE(mirror_.Fresh());
   EXPECT_EQ(ReadAll().size(), 20u);
