@@ -320,13 +320,7 @@ void Permits::NoteLocked() {
 }
 
 Step<bool> Permits::Void(const Lease& life) {
-  std::vector<PermitChange> changes;
-  std::string home;
-  {
-    MutexLock lock(mutex_);
-    changes = book_.ToVoid(parts_.clock.Now());
-    home = home_;
-  }
+  const auto [home, changes] = AtHome(&PermitBook::ToVoid);
   if (changes.empty()) co_return true;
   const auto voided = co_await port_.Change(home, life.incarnation(), changes);
   if (!voided) co_return Failed(voided.error());
@@ -336,13 +330,7 @@ Step<bool> Permits::Void(const Lease& life) {
 }
 
 Step<bool> Permits::Read() {
-  std::vector<std::string> types;
-  std::string home;
-  {
-    MutexLock lock(mutex_);
-    types = book_.ToRead(parts_.clock.Now());
-    home = home_;
-  }
+  const auto [home, types] = AtHome(&PermitBook::ToRead);
   if (types.empty()) co_return true;
   const auto rows = co_await port_.Permits(home, types);
   if (!rows) co_return Failed(rows.error());
@@ -360,13 +348,7 @@ Step<bool> Permits::Read() {
 }
 
 Step<bool> Permits::Change(const Lease& life) {
-  std::vector<PermitChange> changes;
-  std::string home;
-  {
-    MutexLock lock(mutex_);
-    changes = book_.ToChange(parts_.clock.Now());
-    home = home_;
-  }
+  const auto [home, changes] = AtHome(&PermitBook::ToChange);
   if (changes.empty()) co_return true;
   const auto changed = co_await port_.Change(home, life.incarnation(), changes);
   std::vector<AttemptPtr> started;
@@ -390,13 +372,7 @@ Step<bool> Permits::Change(const Lease& life) {
 
 // Of former lives in the home that are not over.
 Step<bool> Permits::FreeLeft() {
-  std::map<std::string, std::vector<PermitChange>> left;
-  std::string home;
-  {
-    MutexLock lock(mutex_);
-    left = book_.ToFree(parts_.clock.Now());
-    home = home_;
-  }
+  const auto [home, left] = AtHome(&PermitBook::ToFree);
   for (const auto& [incarnation, changes] : left) {
     const auto freed = co_await port_.Change(home, incarnation, changes);
     if (!freed) co_return Failed(freed.error());

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/mutex.h"
@@ -102,6 +103,12 @@ class Permits {
 
   Step<Said> AskHomes(const std::vector<std::string>& shards);
   Step<bool> FindHome();
+  // Where the permits stand, and what the book asks for there now.
+  template <class Asks>
+  auto AtHome(Asks asks) {
+    MutexLock lock(mutex_);
+    return std::pair(home_, (book_.*asks)(parts_.clock.Now()));
+  }
   Step<bool> Void(const Lease& life);
   Step<bool> Read();
   Step<bool> Change(const Lease& life);

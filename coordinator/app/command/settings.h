@@ -86,6 +86,15 @@ std::string Actor();
 // What a flag says; Invalid, with its name, where that can't be read.
 Result<Micros> ReadDuration(const char* flag, const std::string& text);
 Result<WallTime> ReadTime(const char* flag, const std::string& text);
+// Reads a flag into `to`; nothing where it was not given.
+template <class Value>
+Status ReadIfGiven(const char* flag, const std::string& text,
+                   Result<Value> (*read)(const char*, const std::string&), std::optional<Value>& to) {
+  if (text.empty()) return {};
+  BOOST_OUTCOME_TRY(value, read(flag, text));
+  to = value;
+  return {};
+}
 // Of --params; as CheckParams, with the flag's name.
 Status CheckParamsFlag(const std::string& params);
 // Of --load-balance, such as 0-31,40; empty where the flag is.

@@ -110,18 +110,9 @@ Result<NewTask> Template(const SubmitOptions& options) {
   task.batch = options.batch.name;
   task.priority = options.priority;
   task.held = options.held;
-  if (!options.at.empty()) {
-    BOOST_OUTCOME_TRY(at, ReadTime("--at", options.at));
-    task.run_at = at;
-  }
-  if (!options.in.empty()) {
-    BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
-    task.delay = delay;
-  }
-  if (!options.expires_in.empty()) {
-    BOOST_OUTCOME_TRY(expires_in, ReadDuration("--expires-in", options.expires_in));
-    task.expires_in = expires_in;
-  }
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--at", options.at, ReadTime, task.run_at));
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--in", options.in, ReadDuration, task.delay));
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--expires-in", options.expires_in, ReadDuration, task.expires_in));
   BOOST_OUTCOME_TRYV(CheckParamsFlag(task.params));
   BOOST_OUTCOME_TRYV(Validate(task));
   BOOST_OUTCOME_TRYV(CheckExpiry(task, SystemClock().WallNow()));

@@ -58,22 +58,10 @@ Result<TaskEdit> EditOf(const TaskActionOptions& options) {
   if (!options.expires_at.empty() && !options.expires_in.empty())
     return Fail(ErrorCode::Invalid, "give either --expires-at or --expires-in");
   edit.priority = options.priority;
-  if (!options.at.empty()) {
-    BOOST_OUTCOME_TRY(at, ReadTime("--at", options.at));
-    edit.run_at = at;
-  }
-  if (!options.in.empty()) {
-    BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
-    edit.delay = delay;
-  }
-  if (!options.expires_at.empty()) {
-    BOOST_OUTCOME_TRY(at, ReadTime("--expires-at", options.expires_at));
-    edit.expires_at = at;
-  }
-  if (!options.expires_in.empty()) {
-    BOOST_OUTCOME_TRY(delay, ReadDuration("--expires-in", options.expires_in));
-    edit.expires_in = delay;
-  }
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--at", options.at, ReadTime, edit.run_at));
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--in", options.in, ReadDuration, edit.delay));
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--expires-at", options.expires_at, ReadTime, edit.expires_at));
+  BOOST_OUTCOME_TRYV(ReadIfGiven("--expires-in", options.expires_in, ReadDuration, edit.expires_in));
   if (!options.params.empty()) {
     BOOST_OUTCOME_TRYV(CheckParamsFlag(options.params));
     edit.params = options.params;
