@@ -52,9 +52,11 @@ class Shard:
         return {"reads": sum(int(told[name]) for name in READS), "writes": sum(int(told[name]) for name in WRITES)}
 
 
-def cpu_seconds(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def cpu_of_threads(processes):
+    """{file: seconds}, by the scheduler's own count: of threads that run for much less than a clock tick at a time the ticks
+    tell little."""
+    return {thread: int(thread.read_text().split()[0]) / 1e9 for process in processes
+            for thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")}
 
 
 def measure(shard, way, options):
@@ -72,13 +74,16 @@ def measure(shard, way, options):
         wait_until("all workers beat", lambda: shard.db.value(beats) == options.workers, 60, 0.2)
         time.sleep(SETTLED)
         connection = shard.db.connect()
-        before, used, began = shard.counts(connection), sum(map(cpu_seconds, workers)), time.monotonic()
+        before, used, began = shard.counts(connection), cpu_of_threads(workers), time.monotonic()
         time.sleep(options.seconds)
-        after, spent, took = shard.counts(connection), sum(map(cpu_seconds, workers)) - used, time.monotonic() - began
+        after, now, took = shard.counts(connection), cpu_of_threads(workers), time.monotonic() - began
         connection.close()
         for worker in workers:
             if not worker.runs():
                 raise AssertionError(worker.output()[-2000:])
+        if not used or now.keys() != used.keys():
+            raise AssertionError("threads came or went, so that their time is not known")
+        spent = sum(now.values()) - sum(used.values())
         share = options.workers * took
         found = {f"{kind} a second": (after[kind] - before[kind]) / share for kind in before}
         return {**found, "% of a core": 100 * spent / share}
