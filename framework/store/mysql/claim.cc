@@ -61,16 +61,15 @@ std::string ClaimText(const TableName& table, const std::string& ids, std::uint6
                       std::uint32_t attempt, const std::string& unchanged) {
   const std::string me = std::to_string(claimer);
   return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
-         ", claimed_at=UTC_TIMESTAMP(6), updated_at=updated_at WHERE id IN (" + ids +
-         ") AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" +
-         unchanged + Lives(me);
+         ", claimed_at=UTC_TIMESTAMP(6), updated_at=updated_at WHERE " + ids +
+         " AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" + unchanged +
+         Lives(me);
 }
 
 std::string RunningRows(const TableName& table, const std::string& ids, std::uint64_t claimer,
                         std::uint32_t attempt) {
-  return " FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids +
-         ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
-         " AND attempt=" + std::to_string(attempt);
+  return " FROM " + table + " FORCE INDEX (PRIMARY) WHERE " + ids +
+         " AND state=2 AND claimed_by=" + std::to_string(claimer) + " AND attempt=" + std::to_string(attempt);
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
@@ -95,8 +94,8 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request, 
 }
 
 Result<std::vector<Task>> MysqlTaskStore::ReadHit(const ClaimRequest& request, const sql::Claimer& claimer,
-                                                  const std::string& list, std::uint64_t hit) {
-  auto tasks = ReadClaimed(request.table, claimer, list, request.attempt + 1);
+                                                  const std::string& rows, std::uint64_t hit) {
+  auto tasks = ReadClaimed(request.table, claimer, rows, request.attempt + 1);
   // They are claimed, and nobody knows their contents.
   if (!tasks) {
     return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
@@ -109,8 +108,8 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& reque
                                                        const sql::Claimer& claimer,
                                                        std::span<const std::uint64_t> ids,
                                                        std::span<const ScannedTask* const> scanned) {
-  const std::string list = List(ids);
-  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, list, claimer.number, request.attempt,
+  const std::string rows = WithIds(ids);
+  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, rows, claimer.number, request.attempt,
                                                   Unchanged(scanned))));
   std::vector<Task> tasks;
   if (hit == ids.size()) {
@@ -125,7 +124,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& reque
   }
   std::vector<std::uint64_t> missed(ids.begin(), ids.end());
   if (hit > 0) {
-    BOOST_OUTCOME_TRY(read, ReadHit(request, claimer, list, hit));
+    BOOST_OUTCOME_TRY(read, ReadHit(request, claimer, rows, hit));
     tasks = std::move(read);
     std::vector<std::uint64_t> taken;
     for (const Task& task : tasks) taken.push_back(task.key.id);
@@ -147,9 +146,9 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& reque
 Result<std::vector<Task>> MysqlTaskStore::ClaimUnscanned(const ClaimRequest& request,
                                                          const sql::Claimer& claimer,
                                                          std::span<const std::uint64_t> ids) {
-  const std::string list = List(ids);
-  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, list, claimer.number, request.attempt)));
-  if (hit > 0) return ReadHit(request, claimer, list, hit);
+  const std::string rows = WithIds(ids);
+  BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, rows, claimer.number, request.attempt)));
+  if (hit > 0) return ReadHit(request, claimer, rows, hit);
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return std::vector<Task>{};
   return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +
@@ -161,8 +160,8 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimUnscanned(const ClaimRequest& req
 Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const TableName& table,
                                                            std::span<const std::uint64_t> ids) {
   std::vector<std::uint64_t> free;
-  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
-                                        List(ids) + ") ORDER BY id FOR UPDATE SKIP LOCKED",
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE " +
+                                        WithIds(ids) + " ORDER BY id FOR UPDATE SKIP LOCKED",
                                     [&](const Row& row) { free.push_back(row.Number(1)); }));
   return free;
 }
@@ -184,21 +183,21 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
-  const std::string list = List(ids);
+  const std::string rows = WithIds(ids);
   // A locking read would let the lost statement land afterwards; a raised number does not.
-  auto raised = session_.Write("UPDATE " + request.table +
-                               " FORCE INDEX (PRIMARY) SET attempt=attempt+1 WHERE id IN (" + list +
-                               ") AND state=0 AND attempt=" + std::to_string(request.attempt));
+  auto raised =
+      session_.Write("UPDATE " + request.table + " FORCE INDEX (PRIMARY) SET attempt=attempt+1 WHERE " +
+                     rows + " AND state=0 AND attempt=" + std::to_string(request.attempt));
   if (!raised) {
     Error error = raised.error();
     if (error.code == ErrorCode::Conflict) error.code = ErrorCode::Unavailable;
     return Fail(error);
   }
-  auto tasks = AdoptReached(request, claimer, list);
+  auto tasks = AdoptReached(request, claimer, rows);
   if (tasks) {
-    half_resolved_.erase({request.table, list});
+    half_resolved_.erase({request.table, rows});
   } else {
-    half_resolved_.insert({request.table, list});
+    half_resolved_.insert({request.table, rows});
   }
   return tasks;
 }
@@ -206,12 +205,12 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
 // The rows that the lost statement reached have the number that it gave them. Only a Resolve that failed
 // half-way can have raised some of them further without anybody knowing.
 Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& request,
-                                                       const sql::Claimer& claimer, const std::string& list) {
-  const bool again = half_resolved_.contains({request.table, list});
+                                                       const sql::Claimer& claimer, const std::string& rows) {
+  const bool again = half_resolved_.contains({request.table, rows});
   std::map<std::uint32_t, std::vector<std::uint64_t>> running;
   BOOST_OUTCOME_TRYV(session_.Query(
-      "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
-          ") AND state=2 AND claimed_by=" + std::to_string(claimer.number) + " AND attempt" +
+      "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE " + rows +
+          " AND state=2 AND claimed_by=" + std::to_string(claimer.number) + " AND attempt" +
           (again ? ">=" : "=") + std::to_string(request.attempt + 1),
       [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); }));
   std::vector<Task> tasks;
@@ -243,16 +242,15 @@ Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
 Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const TableName& table, const sql::Claimer& claimer,
                                                        std::span<const std::uint64_t> ids,
                                                        std::uint32_t seen) {
-  const std::string list = List(ids);
+  const std::string rows = WithIds(ids);
   const std::string me = std::to_string(claimer.number);
   BOOST_OUTCOME_TRY(
-      hit,
-      session_.Write(
-          "UPDATE " + table +
-          " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + list +
-          ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) + Lives(me)));
+      hit, session_.Write("UPDATE " + table +
+                          " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE " +
+                          rows + " AND state=2 AND claimed_by=" + me +
+                          " AND attempt=" + std::to_string(seen) + Lives(me)));
   if (hit == 0) return std::vector<Task>{};
-  auto tasks = ReadClaimed(table, claimer, list, seen + 1);
+  auto tasks = ReadClaimed(table, claimer, rows, seen + 1);
   if (!tasks) return Fail(ErrorCode::Unknown, "adopted rows can't be read: " + tasks.error().message);
   KeepNewest(*tasks, hit);
   return tasks;

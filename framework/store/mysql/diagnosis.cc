@@ -192,10 +192,10 @@ void MysqlDiagnosis::Explain(StoreFacts& facts, const TableInfo& info) {
   const std::pair<const char*, std::string> statements[] = {
       {"due map", DueText({.table = table})},
       {"scan", ScanText({.group = group, .limit = 100})},
-      {"claim", ClaimText(table, "1,2", nobody.number, 0)},
-      {"settle, moving", MoveText(settle, nobody, "1")},
-      {"settle, deleting", DeleteText(settle, nobody.number, "1")},
-      {"settle, waiting", WaitText(settle, nobody.number, "1")}};
+      {"claim", ClaimText(table, "id IN (1,2)", nobody.number, 0)},
+      {"settle, moving", MoveText(settle, nobody, "id=1")},
+      {"settle, deleting", DeleteText(settle, nobody.number, "id=1")},
+      {"settle, waiting", WaitText(settle, nobody.number, "id=1")}};
   for (const auto& [what, text] : statements) {
     const Status planned = session_.Query(kExplainInRows + text, [](const Row&) {});
     const int code = session_.last_code();

@@ -32,8 +32,8 @@ std::string DueAfterText(const DueGroup& group);
 std::string ScanText(const ScanRequest& request, std::size_t number = 0);
 // At most so many rows of joined requests, slice by slice, with which a row begins.
 std::string ScanJoinedText(std::span<const ScanRequest> requests, std::size_t limit);
-// `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the
-// attempt seen; `unchanged` is one more condition, or empty.
+// `ids` is a condition as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have
+// the attempt seen; `unchanged` is one more condition, or empty.
 std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,
                       std::uint32_t attempt, const std::string& unchanged = "");
 // FROM … WHERE of the rows that run under this incarnation with this attempt.

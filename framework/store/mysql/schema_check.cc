@@ -196,8 +196,10 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};
   std::vector<ScanRequest> joined(64, scan);
   for (std::uint32_t slice = 0; slice < joined.size(); ++slice) joined[slice].group.slice = slice;
+  // A range of neighbours, and as many that are none.
   std::vector<std::uint64_t> ids;
-  for (std::uint64_t id = 1; id <= kMaxBatchRows; ++id) ids.push_back(id);
+  for (std::uint64_t id = 1; id <= kMaxBatchRows; ++id) ids.push_back(id <= kMaxBatchRows / 2 ? id : 2 * id);
+  const std::string rows = WithIds(ids);
   Random random = Random::FromSystem();
   const sql::Claimer claimer{sql::DrawNumber(random), prefix_};
   Settlement one{.key = {table, 1}, .attempt = 1};
@@ -212,10 +214,10 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       {"due map of some handlers", DueText(group_of), "due", "for group-by", "filesort"},
       {"scan", ScanText(scan), "due", "", "filesort"},
       {"scan of some slices", ScanJoinedText(joined, 100), "due", "", "filesort"},
-      {"claim", ClaimText(table, List(ids), claimer.number, 0), "PRIMARY", "", "filesort"},
-      {"settle, moving", MoveText(settle, claimer, List(ids)), "PRIMARY", "", "filesort"},
-      {"settle, deleting", DeleteText(settle, claimer.number, List(ids)), "PRIMARY", "", "filesort"},
-      {"settle, waiting", WaitText(settle, claimer.number, List(ids)), "PRIMARY", "", "filesort"},
+      {"claim", ClaimText(table, rows, claimer.number, 0), "PRIMARY", "", "filesort"},
+      {"settle, moving", MoveText(settle, claimer, rows), "PRIMARY", "", "filesort"},
+      {"settle, deleting", DeleteText(settle, claimer.number, rows), "PRIMARY", "", "filesort"},
+      {"settle, waiting", WaitText(settle, claimer.number, rows), "PRIMARY", "", "filesort"},
   };
   // Servers look constants up while they plan: a claim for nobody would be explained as impossible.
   Transaction transaction(session_);

@@ -23,7 +23,7 @@ Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
 }
 
 Result<bool> MoveGroup(Session& session, const sql::Claimer& claimer, const SettleGroup& group) {
-  const std::string ids = IdList(group);
+  const std::string ids = WithIdsOf(group);
   if (StaysHot(group.to)) {
     return Hits(session, WaitText(group, claimer.number, ids), group.rows.size());
   }
@@ -155,10 +155,10 @@ Result<Batch> Settler::Free(const Batch& batch) {
   for (const SettleGroup& group : GroupSettlements(batch)) {
     std::map<std::uint64_t, const Settlement*> rows;
     for (const Settlement* row : group.rows) rows[row->key.id] = row;
-    const Status read =
-        session_.Query("SELECT id" + RunningRows(group.table, IdList(group), claimer_.number, group.attempt) +
-                           " ORDER BY id FOR UPDATE SKIP LOCKED",
-                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
+    const Status read = session_.Query(
+        "SELECT id" + RunningRows(group.table, WithIdsOf(group), claimer_.number, group.attempt) +
+            " ORDER BY id FOR UPDATE SKIP LOCKED",
+        [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
     // Somebody has the table as a whole, or we may not read it. The other tables' rows need not wait for it.
     if (!read && !IsOfTheTable(read.error())) return Fail(read.error());
     for (const Settlement* row : group.rows) {
@@ -241,7 +241,7 @@ Result<std::vector<bool>> ReadRunning(Session& session, std::uint64_t claimer, c
   std::map<std::pair<TaskKey, std::uint32_t>, bool> running;
   for (const SettleGroup& group : GroupSettlements(batch)) {
     BOOST_OUTCOME_TRYV(session.Query("SELECT id" +
-                                         RunningRows(group.table, IdList(group), claimer, group.attempt) +
+                                         RunningRows(group.table, WithIdsOf(group), claimer, group.attempt) +
                                          (locking ? " LOCK IN SHARE MODE" : ""),
                                      [&](const Row& row) {
                                        running[{{group.table, row.Number(1)}, group.attempt}] = true;

@@ -40,7 +40,8 @@ struct SettleGroup {
 };
 
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch);
-std::string IdList(const SettleGroup& group);
+// The condition of its rows, as sql_text.h makes it: the `ids` of what follows.
+std::string WithIdsOf(const SettleGroup& group);
 
 // Into the finished or the failed pool, where the claimer has its name.
 std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, const std::string& ids);

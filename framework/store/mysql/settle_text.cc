@@ -65,11 +65,11 @@ std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& 
   return list;
 }
 
-std::string IdList(const SettleGroup& group) {
+std::string WithIdsOf(const SettleGroup& group) {
   std::vector<std::uint64_t> ids;
   ids.reserve(group.rows.size());
   for (const Settlement* row : group.rows) ids.push_back(row->key.id);
-  return List(ids);
+  return WithIds(ids);
 }
 
 std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, const std::string& ids) {
@@ -105,8 +105,8 @@ std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std:
          " FORCE INDEX (PRIMARY) SET state=" + std::to_string(static_cast<int>(StateAfter(group.to))) +
          ", claimed_by=0, failures=" + Failures(group) + ", run_at=" + PerRow(group, DueAgain) +
          ", last_error=" + PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); }) +
-         ", progress=" + Progress(group) + ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
-         ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
+         ", progress=" + Progress(group) + ", updated_at=UTC_TIMESTAMP(6) WHERE " + ids +
+         " AND state=2 AND claimed_by=" + std::to_string(claimer) +
          " AND attempt=" + std::to_string(group.attempt);
 }
 

@@ -43,6 +43,9 @@ void AppendQuoted(std::string& out, std::string_view text) {
   out += '\'';
 }
 
+// A range for fewer would be as dear: each row is compared with one range after another.
+constexpr std::size_t kShortestRange = 32;
+
 template <class Number>
 void AppendNumber(std::string& out, Number number) {
   char digits[24];
@@ -90,6 +93,26 @@ std::string Quote(std::string_view text) {
   out.reserve(text.size() + 2);
   AppendQuoted(out, text);
   return out;
+}
+
+std::string WithIds(std::span<const std::uint64_t> ids) {
+  std::string ranges;
+  std::vector<std::uint64_t> others;
+  others.reserve(ids.size());
+  while (!ids.empty()) {
+    std::size_t run = 1;
+    while (run < ids.size() && ids[run] == ids[0] + run) ++run;
+    std::size_t alone = run;
+    if (run >= kShortestRange) {
+      ranges += "id BETWEEN " + std::to_string(ids[0]) + " AND " + std::to_string(ids[run - 2]) + " OR ";
+      alone = 1;
+    }
+    others.insert(others.end(), ids.begin() + static_cast<std::ptrdiff_t>(run - alone),
+                  ids.begin() + static_cast<std::ptrdiff_t>(run));
+    ids = ids.subspan(run);
+  }
+  const std::string rest = "id IN (" + List(others) + ")";
+  return ranges.empty() ? rest : "(" + ranges + rest + ")";
 }
 
 std::string TimeLiteral(WallTime time) { return "'" + sql::TimeText(time) + "'"; }

@@ -19,6 +19,8 @@
 #include <thread>
 #include <tuple>
 
+#include "framework/store/mysql/sql_text.h"
+
 namespace millrace::bench {
 namespace {
 
@@ -167,8 +169,9 @@ class Loop {
     for (Found& one : Scan()) by_attempt[one.attempt].push_back(std::move(one));
     for (auto& [attempt, rows] : by_attempt) {
       std::sort(rows.begin(), rows.end(), [](const Found& a, const Found& b) { return a.id < b.id; });
-      std::string ids;
-      for (const Found& one : rows) ids += (ids.empty() ? "" : ",") + std::to_string(one.id);
+      std::vector<std::uint64_t> found;
+      for (const Found& one : rows) found.push_back(one.id);
+      const std::string ids = engine::mysql::WithIds(found);
       Claim(rows, attempt, ids);
       Settle(rows.size(), std::to_string(std::stoull(attempt) + 1), ids);
     }
@@ -186,8 +189,8 @@ class Loop {
     }
     const std::uint64_t hit =
         sql_.Run("UPDATE tasks FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + claimer_ +
-                     ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
-                     ") AND state=0 AND attempt=" + attempt + " AND run_at<=UTC_TIMESTAMP(6)" + unchanged +
+                     ", claimed_at=UTC_TIMESTAMP(6) WHERE " + ids + " AND state=0 AND attempt=" + attempt +
+                     " AND run_at<=UTC_TIMESTAMP(6)" + unchanged +
                      " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + claimer_ +
                      " AND dead=0 LOCK IN SHARE MODE); COMMIT",
                  2);
@@ -220,8 +223,8 @@ class Loop {
     sql_.Run("COMMIT");
   }
   std::string Running(const std::string& ids, const std::string& attempt) const {
-    return " FROM tasks FORCE INDEX (PRIMARY) WHERE id IN (" + ids +
-           ") AND state=2 AND claimed_by=" + claimer_ + " AND attempt=" + attempt;
+    return " FROM tasks FORCE INDEX (PRIMARY) WHERE " + ids + " AND state=2 AND claimed_by=" + claimer_ +
+           " AND attempt=" + attempt;
   }
 
   // What a run needs beside what a scan tells anyhow.

@@ -1,8 +1,11 @@
 // Other people's locks, KILLs and refusals: each caused for real.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <thread>
 
 #include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
@@ -38,6 +41,25 @@ TEST_F(MysqlLocks, LockedRowInABatchDelaysItselfAlone) {
   const auto late = Claim(*tasks_, ids);
   ASSERT_EQ(late.size(), 1U);
   EXPECT_EQ(late[0].key.id, ids[500]);
+}
+
+TEST_F(MysqlLocks, WhoHasTheRowsBesideARangeHoldsItUpNeitherWhenItIsClaimedNorWhenItIsSettled) {
+  const auto ids = Add(202);
+  const std::vector<std::uint64_t> mine(ids.begin() + 1, ids.end() - 1);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE tasks SET priority=4 WHERE id IN (" + std::to_string(ids.front()) + "," +
+            std::to_string(ids.back()) + ")");
+  ASSERT_THAT(mysql::WithIds(mine), testing::HasSubstr("BETWEEN"));
+  const auto start = std::chrono::steady_clock::now();
+  const auto claimed = Claim(*tasks_, mine);
+  ASSERT_EQ(claimed.size(), mine.size());
+  const auto settled = tasks_->Settle("w.1", Succeeded(claimed));
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(Count("tasks_done"), mine.size());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900))
+      << "a lock is waited for a second";
+  other.Ask("COMMIT");
 }
 
 TEST_F(MysqlLocks, LockedRowDoesNotHoldUpTheSettleOfTheOthers) {
@@ -303,7 +325,7 @@ TEST_F(MysqlLocks, ProducersInsertWhileAClaimIsOpen) {
   const std::uint64_t claimer = std::stoull(sql_->Ask("SELECT number FROM millrace_incarnations"));
   SqlConnection other(database_.url(), database_.password_file());
   other.Ask("BEGIN");
-  other.Ask(mysql::ClaimText("tasks", "1,2,3", claimer, 0));
+  other.Ask(mysql::ClaimText("tasks", "id IN (1,2,3)", claimer, 0));
   ASSERT_EQ(other.Ask("SELECT COUNT(*) FROM tasks WHERE state=2"), "3");
   sql_->Ask("SET innodb_lock_wait_timeout=1");
   const auto inserted = sql_->Run("INSERT INTO tasks (handler,slice) VALUES ('noop',1),('noop',1)");

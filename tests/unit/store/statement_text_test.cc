@@ -36,6 +36,19 @@ TEST(StatementTextTest, ValuesBecomeLiteralsOnAServer) {
   EXPECT_DEATH((void)mysql::WithValues("VALUES (?,?,?,?,?,?,?,?)", values), "");
 }
 
+TEST(StatementTextTest, ManyNeighboursAreARangeThatEndsBeforeItsLastRow) {
+  std::vector<std::uint64_t> ids{3};
+  EXPECT_EQ(mysql::WithIds(ids), "id IN (3)");
+  for (std::uint64_t id = 10; id < 41; ++id) ids.push_back(id);
+  EXPECT_EQ(mysql::WithIds(ids), "id IN (" + mysql::List(ids) + ")") << "31 are few";
+  ids.push_back(41);
+  EXPECT_EQ(mysql::WithIds(ids), "(id BETWEEN 10 AND 40 OR id IN (3,41))");
+  ids.push_back(43);
+  for (std::uint64_t id = 100; id < 900; ++id) ids.push_back(id);
+  EXPECT_EQ(mysql::WithIds(ids), "(id BETWEEN 10 AND 40 OR id BETWEEN 100 AND 898 OR id IN (3,41,43,899))");
+  EXPECT_EQ(mysql::WithIds(std::span(ids).last(800)), "(id BETWEEN 100 AND 898 OR id IN (899))");
+}
+
 TEST(StatementTextTest, AValueByIdIsFoundByHalves) {
   const std::vector<mysql::FromId> parts{{1, "'a'"}, {5, "'b'"}, {9, "'c'"}};
   EXPECT_EQ(mysql::ById(std::span(parts).first(1)), "'a'");
@@ -56,7 +69,7 @@ TEST(StatementTextTest, AThousandDifferentDelaysAreALinearText) {
     }
     const auto groups = mysql::GroupSettlements(pointers);
     EXPECT_EQ(groups.size(), 1U);
-    return mysql::WaitText(groups.front(), 7, "1");
+    return mysql::WaitText(groups.front(), 7, "id=1");
   };
   const std::string text = text_of(512);
   EXPECT_LT(text_of(999).size(), 2 * text.size());
