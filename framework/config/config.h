@@ -85,6 +85,8 @@ struct HandlerConfig {
 
   // The name of the plugin's handler that serves the type that this is of.
   std::string ServedBy(const std::string& type) const { return uses.empty() ? type : uses; }
+  // Whether its tasks stand in the finished pool for a while. What is handed to an export has to.
+  bool KeepsFinished() const { return keep > Micros(0) || !export_to.empty(); }
   // Those that hold anything back: what is scanned in rounds is in no band.
   std::vector<BandConfig> BandsInForce() const;
   // The one of them that tasks of this urgency (framework/task/task.h) are in.

@@ -186,6 +186,9 @@ struct Settlement {
   // The handler was called in this attempt, as far as anybody can tell: true where it is not known. A task
   // that never started gives its key back when it is cancelled.
   bool started = true;
+  // Succeeded only: its row goes into the finished pool. Of one that does not, nothing is left but its
+  // counters.
+  bool kept = true;
   // Copied from the task, for counters and the key ledger.
   std::string handler;
   std::string biz_key;
@@ -195,6 +198,8 @@ struct Settlement {
 constexpr TaskState StateAfter(Settlement::To to) { return static_cast<TaskState>(to); }
 // Whether its row stays where it is: its attempt has ended, and it has not.
 constexpr bool StaysHot(Settlement::To to) { return PoolOf(StateAfter(to)) == TaskPool::Hot; }
+// Whether nothing is left of its row.
+constexpr bool LeavesNoRow(const Settlement& end) { return end.to == Settlement::To::Succeeded && !end.kept; }
 
 // What follows an attempt with this outcome.
 struct OutcomeRule {

@@ -68,6 +68,10 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
   return outcome;
 }
 
+// What was written of a former attempt goes with the task's row when that is pruned; and whoever meets its
+// key, or fired it by a schedule, looks for the row.
+bool IsNamedElsewhere(const Settlement& end) { return end.attempt > 1 || !end.biz_key.empty(); }
+
 // By the time of their COMMIT others may run what only one may.
 void WithdrawWithoutPermit(const std::vector<AttemptPtr>& attempts, std::vector<Outcome>& outcomes) {
   const bool withdrawn = std::any_of(attempts.begin(), attempts.end(), [](const AttemptPtr& attempt) {
@@ -256,7 +260,10 @@ Next AttemptRunner::Apply(const Round& round, const CallEnd& end, const Decision
 }
 
 Settlement AttemptRunner::SettlementOf(const Round& round, std::size_t index, const Outcome& outcome) {
-  return EndOf(*round.attempts[index], round.setup.config.retry, outcome, random_.Unit(), clock_.Now());
+  const HandlerConfig& config = round.setup.config;
+  Settlement end = EndOf(*round.attempts[index], config.retry, outcome, random_.Unit(), clock_.Now());
+  end.kept = config.KeepsFinished() || IsNamedElsewhere(end);
+  return end;
 }
 
 }  // namespace millrace::engine

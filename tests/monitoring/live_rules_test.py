@@ -237,7 +237,7 @@ class SlowTest(LiveRules, unittest.TestCase):
     handlers = {**HANDLERS, "noop": {"keep": "0s"}}  # walks each minute
 
     def test_what_lasts_for_a_minute_fires_its_rule_and_clears_it(self):
-        self.submit("noop")
+        self.submit("noop", "--key", "kept for a while")
         self.submit("slow", "--params", '{"ms": 61000}', "--count", 32)
         wait_until("there is something to purge", lambda: self.db.value(
             "SELECT COUNT(*) FROM tasks_done WHERE handler = 'noop'"), 20, 0.1)

@@ -79,7 +79,8 @@ Result<ExitCode> RunScheduleShow(const ScheduleOptions& options) {
   return TellMissing(book);
 }
 
-// What a firing would insert, now and beside the rhythm. A task has no key, so that it may be run again.
+// What a firing would insert, now and beside the rhythm. Its key is that of this very microsecond, so that it
+// may be run again.
 Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
   BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
@@ -88,8 +89,7 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   const auto& [shard, table] = place;
   const auto store = shard->store->OpenSchedules();
   BOOST_OUTCOME_TRY(rows, store->Rows());
-  ScheduledWork work = WorkOf(options.name, schedule, rows.now, table);
-  if (auto* task = std::get_if<NewTask>(&work)) task->biz_key.clear();
+  const ScheduledWork work = WorkOf(options.name, schedule, rows.now, table);
   BOOST_OUTCOME_TRY(key, store->RunNow(options.name, {rows.now, table, work}, Actor()));
   if (std::holds_alternative<FanOut>(work)) {
     PrintAnswer(options.common, {{"schedule", options.name}, {"fan_out", FormatTime(rows.now)}},

@@ -12,7 +12,7 @@ OutcomeWatch::OutcomeWatch(const std::vector<TaskKey>& tasks, BootTime now) : la
 bool OutcomeWatch::MissedAgain(const Open& one) {
   if (!one.missed) return false;
   ++totals_.gone;
-  Keep(one.key, "gone", "it was removed, or ended so long ago that nothing is kept of it");
+  Keep(one.key, "gone", "it was removed, or has ended and nothing is kept of it: see its type's `keep`");
   return true;
 }
 

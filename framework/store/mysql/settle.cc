@@ -27,8 +27,10 @@ Result<bool> MoveGroup(Session& session, const sql::Claimer& claimer, const Sett
   if (StaysHot(group.to)) {
     return Hits(session, WaitText(group, claimer.number, ids), group.rows.size());
   }
-  auto moved = Hits(session, MoveText(group, claimer, ids), group.rows.size());
-  if (!moved || !*moved) return moved;
+  if (!group.leaves_no_row) {
+    auto moved = Hits(session, MoveText(group, claimer, ids), group.rows.size());
+    if (!moved || !*moved) return moved;
+  }
   return Hits(session, DeleteText(group, claimer.number, ids), group.rows.size());
 }
 

@@ -36,6 +36,7 @@ struct SettleGroup {
   std::uint32_t attempt = 0;
   Settlement::To to = Settlement::To::Succeeded;
   bool failed_attempt = false;
+  bool leaves_no_row = false;
   std::vector<const Settlement*> rows;
 };
 

@@ -49,11 +49,12 @@ std::string Failures(const SettleGroup& group) {
 }  // namespace
 
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch) {
-  std::map<std::tuple<TableName, std::uint32_t, To, bool>, SettleGroup> groups;
+  std::map<std::tuple<TableName, std::uint32_t, To, bool, bool>, SettleGroup> groups;
   for (const Settlement* one : batch) {
-    const auto [group, is_new] =
-        groups.try_emplace({one->key.table, one->attempt, one->to, one->failed_attempt},
-                           SettleGroup{one->key.table, one->attempt, one->to, one->failed_attempt, {}});
+    const bool no_row = LeavesNoRow(*one);
+    const auto [group, is_new] = groups.try_emplace(
+        {one->key.table, one->attempt, one->to, one->failed_attempt, no_row},
+        SettleGroup{one->key.table, one->attempt, one->to, one->failed_attempt, no_row, {}});
     group->second.rows.push_back(one);
   }
   std::vector<SettleGroup> list;

@@ -111,7 +111,7 @@ std::vector<HotStatement> HotStatements(const TableName& table) {
           {"claim", ClaimSql(table), 6, "rowid=?"},
           {"settle, copy", CopySql(table, Settlement::To::Succeeded), 10, "rowid=?"},
           {"settle, copy of a failed one", CopySql(table, Settlement::To::Failed), 10, "rowid=?"},
-          {"settle, delete", DeleteSql(table), 1, "rowid=?"},
+          {"settle, delete", DeleteSql(table), 3, "rowid=?"},
           {"settle, waiting", WaitSql(table), 9, "rowid=?"}};
 }
 

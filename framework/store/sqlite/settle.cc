@@ -38,15 +38,14 @@ class Settler {
   // behind where the database refuses the row's data: all that a constraint can refuse is written by it. So a
   // batch needs no savepoint for each row, which would cost a copy of every page that the row changes.
   Result<std::int64_t> End(const Settlement& settlement) {
-    return StaysHot(settlement.to) ? SetWaiting(settlement) : Copy(settlement);
+    if (StaysHot(settlement.to)) return SetWaiting(settlement);
+    return LeavesNoRow(settlement) ? Delete(settlement) : Copy(settlement);
   }
 
   // What follows for a row that has ended.
   Status Follow(const Settlement& settlement) {
-    if (!StaysHot(settlement.to)) {
-      const TableName& table = settlement.key.table;
-      BOOST_OUTCOME_TRYV(
-          db_.Run(Text(table, Settlement::To::Waiting, [&] { return DeleteSql(table); }), settlement.key.id));
+    if (!StaysHot(settlement.to) && !LeavesNoRow(settlement)) {
+      BOOST_OUTCOME_TRYV(Delete(settlement));
     }
     sums_.Add(settlement);
     BOOST_OUTCOME_TRYV(NoteFailure(settlement));
@@ -76,6 +75,12 @@ class Settler {
                                         : sql::Value(nullptr);
     return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, claimer_.name,
                    Progress(settlement), settlement.key.id, claimer_.number, settlement.attempt);
+  }
+
+  Result<std::int64_t> Delete(const Settlement& settlement) {
+    const TableName& table = settlement.key.table;
+    return db_.Run(Text(table, Settlement::To::Waiting, [&] { return DeleteSql(table); }), settlement.key.id,
+                   claimer_.number, settlement.attempt);
   }
 
   Result<std::int64_t> SetWaiting(const Settlement& settlement) {
@@ -157,7 +162,7 @@ std::string CopySql(const TableName& table, Settlement::To to) {
          kMoved + " FROM " + table + kMine;
 }
 
-std::string DeleteSql(const TableName& table) { return "DELETE FROM " + table + " WHERE id=?"; }
+std::string DeleteSql(const TableName& table) { return "DELETE FROM " + table + kMine; }
 
 std::string WaitSql(const TableName& table) {
   return "UPDATE " + table +

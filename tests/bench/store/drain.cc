@@ -38,6 +38,24 @@ void WaitForPurge(SqlConnection& sql) {
   }
 }
 
+struct Ended {
+  double at = 0;          // microseconds, by the database's clock
+  std::size_t count = 0;  // until then
+};
+
+// Over the middle eight tenths of `rows`.
+double RateOf(const std::vector<Ended>& moments, std::size_t rows) {
+  const std::size_t all = moments.empty() ? 0 : moments.back().count;
+  if (all != rows) Die("of " + std::to_string(rows) + " tasks " + std::to_string(all) + " are finished");
+  const auto reach = [&](std::size_t count) {
+    return std::find_if(moments.begin(), moments.end(), [&](const Ended& one) { return one.count >= count; });
+  };
+  const auto first = reach(std::max<std::size_t>(rows / 10, 1));
+  const auto last = reach(rows - rows / 10);
+  if (last->at <= first->at) Die("so few tasks have no rate: they were all finished at once");
+  return static_cast<double>(last->count - first->count) * 1e6 / (last->at - first->at);
+}
+
 }  // namespace
 
 void Die(const std::string& what) {
@@ -100,22 +118,50 @@ double MiddleRate(SqlConnection& sql, std::size_t rows) {
       "SELECT TIMESTAMPDIFF(MICROSECOND,'2020-01-01',finished_at) AS at,COUNT(*) FROM tasks_done GROUP BY at "
       "ORDER BY at");
   if (!ends) Die(ends.error().message);
+  std::vector<Ended> moments;
   std::size_t count = 0;
-  std::size_t first = 0;
-  double begin = 0;
-  double rate = 0;
   for (const auto& row : ends->rows) {
     count += std::stoull(row.at(1).value_or("0"));
-    const double at = std::stod(row.at(0).value_or("0"));
-    if (first == 0 && count >= rows / 10) {
-      first = count;
-      begin = at;
-    } else if (first != 0 && rate == 0 && count >= rows - rows / 10) {
-      rate = static_cast<double>(count - first) * 1e6 / (at - begin);
-    }
+    moments.push_back({std::stod(row.at(0).value_or("0")), count});
   }
-  if (count != rows) Die("of " + std::to_string(rows) + " tasks " + std::to_string(count) + " are finished");
-  return rate;
+  return RateOf(moments, rows);
 }
+
+class CountedDrain::Watch {
+ public:
+  explicit Watch(std::unique_ptr<SqlConnection> sql) : sql_(std::move(sql)), before_(Look().count) {}
+
+  double MiddleRate(std::size_t rows) {
+    thread_.request_stop();
+    thread_.join();
+    moments_.push_back(Look());
+    for (Ended& moment : moments_) moment.count -= before_;
+    return RateOf(moments_, rows);
+  }
+
+ private:
+  Ended Look() {
+    const auto answer = sql_->Run(
+        "SELECT TIMESTAMPDIFF(MICROSECOND,'2020-01-01',UTC_TIMESTAMP(6)),COALESCE(SUM(succeeded),0) FROM "
+        "millrace_counters");
+    if (!answer || answer->rows.empty()) Die("the counters can't be read");
+    const auto& row = answer->rows[0];
+    return {std::stod(row.at(0).value_or("0")), std::stoull(row.at(1).value_or("0"))};
+  }
+
+  const std::unique_ptr<SqlConnection> sql_;
+  const std::size_t before_;
+  std::vector<Ended> moments_;
+  std::jthread thread_{[this](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+      moments_.push_back(Look());
+  }};
+};
+
+CountedDrain::CountedDrain(std::unique_ptr<SqlConnection> sql)
+    : watch_(std::make_unique<Watch>(std::move(sql))) {}
+CountedDrain::~CountedDrain() = default;
+
+double CountedDrain::MiddleRate(std::size_t rows) { return watch_->MiddleRate(rows); }
 
 }  // namespace millrace::bench

@@ -45,6 +45,7 @@ struct Load {
   std::size_t rows = 1'000'000;
   Spread spread = Spread::Random;
   std::string handler = "noop";
+  bool kept = true;           // into the finished pool
   std::string params = "{}";  // JSON; $ stands for a number that differs from row to row, below 600
 };
 
@@ -60,5 +61,22 @@ struct Drained {
 // Over the middle eight tenths of what is in tasks_done, by the database's clock: neither a start nor an end
 // counts. Dies where there are not so many rows.
 double MiddleRate(engine::SqlConnection& sql, std::size_t rows);
+
+// The same of tasks that leave no row, by what their settles count: looks fifty times a second, on a thread
+// and a connection of its own.
+class CountedDrain {
+ public:
+  explicit CountedDrain(std::unique_ptr<engine::SqlConnection> sql);
+  ~CountedDrain();
+  CountedDrain(const CountedDrain&) = delete;
+  CountedDrain& operator=(const CountedDrain&) = delete;
+
+  // Once the drain is over; once.
+  double MiddleRate(std::size_t rows);
+
+ private:
+  class Watch;
+  std::unique_ptr<Watch> watch_;
+};
 
 }  // namespace millrace::bench

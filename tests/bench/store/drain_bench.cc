@@ -24,9 +24,11 @@ namespace {
 
 constexpr const char* kCeiling = "ceiling";
 constexpr const char* kWorker = "worker, noop";
+constexpr const char* kUnkept = "worker, noop, no row kept";
 constexpr const char* kPoints = "worker, award_points";
 constexpr const char* kOfCeiling = "worker / ceiling";
 constexpr const char* kOfNoop = "award_points / noop";
+constexpr const char* kOfKept = "no row kept / noop";
 
 struct Options {
   std::size_t rows = 1'000'000;
@@ -35,6 +37,7 @@ struct Options {
   std::size_t points = 200'000;  // tasks of award_points; none leaves it out
   bool runs = false;
   bool worker_only = false;
+  bool unkept = false;
   double least = 0;
   double most_cpu = 10;
   std::string millrace = MILLRACE_BINARY;
@@ -70,13 +73,22 @@ class WorkerSide {
     if (mkdtemp(folder) == nullptr) Die("no folder for the worker's state");
     const double server = server_.CpuSeconds();
     const double worker = ChildrenCpuSeconds();
-    Millrace("worker --until-idle --state-dir " + std::string(folder));
+    std::unique_ptr<CountedDrain> counted;
+    std::string config;
+    if (!load.kept) {
+      config = std::string(folder) + "/config.json";
+      std::ofstream(config) << R"({"handlers":{")" << load.handler << R"(":{"keep":"0s"}}})";
+      config = " --config " + config;
+      counted = std::make_unique<CountedDrain>(
+          std::make_unique<engine::SqlConnection>(database_.url(), database_.password_file()));
+    }
+    Millrace("worker --until-idle --state-dir " + std::string(folder) + config);
     const double tasks = static_cast<double>(load.rows);
     Drained drained;
     drained.client_us = (ChildrenCpuSeconds() - worker) * 1e6 / tasks;
     drained.server_us = (server_.CpuSeconds() - server) * 1e6 / tasks;
     std::filesystem::remove_all(folder);
-    drained.rate = MiddleRate(sql, load.rows);
+    drained.rate = counted ? counted->MiddleRate(load.rows) : MiddleRate(sql, load.rows);
     return drained;
   }
 
@@ -223,6 +235,8 @@ int Run(const Options& options) {
   figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)) +
                                        (options.runs ? ", slices in runs" : ", slices at random"));
   const Load points = PointsOf(options);
+  Load unkept = load;
+  unkept.kept = false;
 
   WorkerSide worker(server, options.millrace);
   std::unique_ptr<Ceiling> ceiling;
@@ -240,13 +254,16 @@ int Run(const Options& options) {
     // In turn first and last, so that a drift of the machine favours nobody.
     const bool first = round % 2 == 0;
     if (ceiling && first) rounds.Note(kCeiling, ceiling->Drain(load, way));
+    if (options.unkept && first) rounds.Note(kUnkept, worker.Drain(unkept));
     rounds.Note(kWorker, worker.Drain(load));
+    if (options.unkept && !first) rounds.Note(kUnkept, worker.Drain(unkept));
     if (ceiling && !first) rounds.Note(kCeiling, ceiling->Drain(load, way));
     if (points.rows > 0) rounds.Note(kPoints, worker.Drain(points));
   }
   rounds.TellCpu();
   if (ceiling) figures.Compare(kOfCeiling, kWorker, kCeiling);
   if (points.rows > 0) figures.Compare(kOfNoop, kPoints, kWorker);
+  if (options.unkept) figures.Compare(kOfKept, kUnkept, kWorker);
   std::printf("\n%s\n", figures.Table().c_str());
   figures.Write(options.json);
   if (!ceiling) return 0;
@@ -269,6 +286,7 @@ int main(int count, char** arguments) {
   app.add_option("--points", options.points, "tasks of award_points; 0 leaves it out")->capture_default_str();
   app.add_flag("--runs", options.runs, "slices in runs, as bulk producers give them, instead of at random");
   app.add_flag("--worker-only", options.worker_only, "no ceiling beside it");
+  app.add_flag("--unkept", options.unkept, "also of a type whose finished tasks leave no row (keep 0s)");
   app.add_option("--least", options.least,
                  "the part of the ceiling, or of the other's rate, that is asked for");
   app.add_option("--most-cpu", options.most_cpu, "of the CPU that a task takes beside --beside's, at most")

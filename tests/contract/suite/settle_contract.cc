@@ -28,6 +28,35 @@ TEST_P(StoreContract, SucceededTaskMovesToTheFinishedPoolWhole) {
   EXPECT_TRUE(Due().groups.empty());
 }
 
+TEST_P(StoreContract, OfASucceededTaskThatIsNotKeptOnlyItsCountersAreLeft) {
+  const auto ids = AddDue(6);
+  std::vector<Settlement> ends;
+  for (const Task& task : Claim(ids)) ends.push_back(End(task, To::Succeeded, "42 points"));
+  for (std::size_t i = 0; i < 4; ++i) ends[i].kept = false;
+  ends[0].attempt = 7;  // another's by now
+  ends[1].failed_attempt = true;
+  ends[1].to = To::Failed;    // what did not succeed is kept, whatever is said
+  ends[2].progress = "half";  // and goes with the row
+  const auto report = Settle(ends);
+  EXPECT_EQ(report.verdicts[0], SettleVerdict::Refused);
+  for (std::size_t i = 1; i < ends.size(); ++i) EXPECT_EQ(report.verdicts[i], SettleVerdict::Settled) << i;
+  EXPECT_EQ(Get(ids[0]).task.state, TaskState::Running);
+  EXPECT_EQ(Get(ids[1]).task.state, TaskState::Failed);
+  for (const std::size_t i : {2, 3}) {
+    const auto record = operations().Get({"tasks", ids[i]});
+    EXPECT_TRUE(!record && record.error().code == ErrorCode::NotFound) << i;
+  }
+  ends[0].attempt = 1;
+  const auto running = store().OpenTasks()->StillRunning("w.1", ends);
+  ASSERT_TRUE(running) << running.error().message;
+  EXPECT_EQ(*running, (std::vector{true, false, false, false, false, false}));
+  for (const std::size_t i : {4, 5}) EXPECT_EQ(Get(ids[i]).task.state, TaskState::Succeeded) << i;
+  const auto totals = operations().Totals();
+  ASSERT_TRUE(totals && totals->size() == 1U);
+  EXPECT_EQ(totals->front().succeeded, 4U);
+  EXPECT_EQ(totals->front().failed, 1U);
+}
+
 TEST_P(StoreContract, FailedTaskMovesToTheFailedPoolWithItsReason) {
   const auto id = AddDue(1)[0];
   Settlement failed = End(ClaimOne(id), To::Failed, "no such account");

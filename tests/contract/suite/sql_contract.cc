@@ -55,6 +55,21 @@ TEST_P(TransactionContract, SettlesWithoutAnySqlToo) {
   EXPECT_EQ(StateOf(id_), TaskState::Succeeded);
 }
 
+TEST_P(TransactionContract, WhatIsNotKeptCommitsWithTheHandlersSqlAndIsRefusedAsAnyOther) {
+  Execute("INSERT INTO account (id, points) VALUES (1, 1)");
+  Settlement end = End(task_, To::Succeeded);
+  end.kept = false;
+  end.attempt = 9;
+  EXPECT_EQ(Commit(end).verdict, CommitVerdict::Refused);
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+  Execute("INSERT INTO account (id, points) VALUES (2, 2)");
+  end.attempt = task_.attempt;
+  EXPECT_EQ(Commit(end).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Accounts(), "1");
+  const auto record = operations().Get({"tasks", id_});
+  EXPECT_TRUE(!record && record.error().code == ErrorCode::NotFound);
+}
+
 TEST_P(TransactionContract, ARefusedSettleTakesTheHandlersSqlBack) {
   Execute("INSERT INTO account (id, points) VALUES (1, 1)");
   Settlement stale = End(task_, To::Succeeded);

@@ -31,30 +31,49 @@ TEST_F(CommandTest, AHandlerIsRunByWhatItsCodeBrings) {
   EXPECT_THAT(Run("task why 1" + plugins).output, HasSubstr("2 failures count towards the limit of 9"));
 }
 
-// A process of its own runs the tasks meanwhile.
-TEST_F(CommandTest, WaitEndsAsItsTasksDo) {
-  Run("submit --handler noop --in 1h");
-  const auto while_run = [this](const std::string& submit) {
-    Write("both", Binary() + " run >out 2>noted & pid=$!\n" + Binary() + " " + submit +
+class WaitTest : public CommandTest {
+ protected:
+  // A process of its own runs the tasks meanwhile.
+  ProcessResult WhileItRuns(const std::string& submit, const std::string& run = " run") {
+    Write("both", Binary() + run + " >out 2>noted & pid=$!\n" + Binary() + " " + submit +
                       "; code=$?\nkill -TERM $pid; wait $pid; exit $code\n");
     return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./both", 60);
-  };
-  const ProcessResult good = while_run("submit --handler noop --count 1200 --wait");
+  }
+};
+
+TEST_F(WaitTest, WaitEndsAsItsTasksDo) {
+  Run("submit --handler noop --in 1h");
+  const ProcessResult good = WhileItRuns("submit --handler noop --count 1200 --wait");
   EXPECT_EQ(good.exit_code, 0) << good.output;
   EXPECT_THAT(good.output, HasSubstr("1,200 submitted"));
   EXPECT_THAT(good.output, HasSubstr("1,200 succeeded, 0 failed"));
   Write("t.jsonl", "{\"params\":{},\"key\":\"a\"}\n{\"params\":{},\"key\":\"b\"}\n");
-  const ProcessResult bad = while_run("submit --handler award_points --from t.jsonl --wait");
+  const ProcessResult bad = WhileItRuns("submit --handler award_points --from t.jsonl --wait");
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("0 succeeded, 2 failed"));
   EXPECT_THAT(bad.output, HasSubstr("main/tasks/1203  failed"));
   const ProcessResult again =
-      while_run("submit --handler award_points --from t.jsonl --all-or-nothing --wait --json");
+      WhileItRuns("submit --handler award_points --from t.jsonl --all-or-nothing --wait --json");
   EXPECT_EQ(again.exit_code, 1) << again.output;
   EXPECT_THAT(again.output, HasSubstr("\"submitted\":0,\"duplicates\":2"));
   EXPECT_THAT(again.output,
               HasSubstr("\"outcomes\":{\"succeeded\":0,\"failed\":2,\"cancelled\":0,\"gone\":0,\"open\":0}"));
   EXPECT_THAT(again.output, HasSubstr("{\"name\":\"main/tasks/1202\",\"state\":\"failed\",\"why\":"));
+}
+
+TEST_F(WaitTest, OfATypeThatKeepsNothingOnlyWhatHasAKeyLeavesARow) {
+  Write("keep.json", R"({"handlers":{"noop":{"keep":"0s"}}})");
+  Run("submit --handler noop --count 3");
+  Run("submit --handler noop --key a");
+  EXPECT_THAT(Run("run --until-idle --config keep.json").output, HasSubstr("\n4 succeeded, 0 failed\n"));
+  const ProcessResult gone = Run("task show 3");
+  EXPECT_EQ(gone.exit_code, 1) << gone.output;
+  EXPECT_THAT(gone.output, HasSubstr("there is no task"));
+  EXPECT_THAT(Run("task show 4 --json").output, HasSubstr(R"("state":"succeeded")"));
+  EXPECT_THAT(Run("submit --handler noop --key a").output, HasSubstr("there already"));
+  const ProcessResult waited = WhileItRuns("submit --handler noop --wait", " run --config keep.json");
+  EXPECT_EQ(waited.exit_code, 1) << waited.output;
+  EXPECT_THAT(waited.output, HasSubstr("nothing is kept of it: see its type's `keep`"));
 }
 
 TEST_F(CommandTest, WaitSaysThatNobodyRunsTheTaskAndASignalLeavesIt) {

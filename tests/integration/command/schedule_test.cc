@@ -119,7 +119,10 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("main/tasks/1 is submitted"));
   const ProcessResult task = Run("task show main/tasks/1 --store sqlite:s.db");
-  EXPECT_THAT(task.output, AllOf(HasSubstr("noop"), HasSubstr("{\"a\":1}")));
+  EXPECT_THAT(task.output, AllOf(HasSubstr("noop"), HasSubstr("{\"a\":1}"), HasSubstr("schedule/nightly/2")))
+      << "by its key its row is kept for whoever asks when it ended";
+  EXPECT_THAT(Ask("run nightly").output, HasSubstr("main/tasks/2 is submitted"))
+      << "and it is another's next time";
 
   // A fan-out is begun, and shown to be under way.
   Write("f.json", R"({"schedules":{"bills":{"every":"1d","handler":"noop","from_query":"SELECT 1 AS id",

@@ -232,6 +232,38 @@ TEST_F(AttemptTest, HalvesOfABatchHaveWhatIsLeftOfItsTimeLimit) {
   for (const CallPart& single : singles) EXPECT_FALSE(single.deadline) << "alone it has a limit of its own";
 }
 
+TEST_F(AttemptTest, OnlyWhatIsNamedNowhereElseLeavesNoRowAndOnlyWhereItsTypeKeepsNone) {
+  class Done final : public HandlerInstance {
+   public:
+    std::uint32_t MaxBatch() const override { return 1; }
+    std::vector<Outcome> Run(const std::string&, std::span<const Task* const>, CallContext&) override {
+      return std::vector<Outcome>(1);
+    }
+  };
+  const auto kept = [&](const HandlerConfig& config, const Task& task) {
+    const auto host = std::make_shared<Host>();
+    const CallPart part{{std::make_shared<Attempt>(host, "main", task, lease_, false)}};
+    WorkingTransaction transaction;
+    AttemptRunner(clock_, *this).Run({config, std::make_shared<Done>(), 1}, part, transaction);
+    EXPECT_EQ(host->landed.at(0).to, Settlement::To::Succeeded);
+    return host->landed.at(0).kept;
+  };
+  Task task;
+  task.attempt = 1;
+  HandlerConfig config;
+  EXPECT_TRUE(kept(config, task));
+  config.keep = Micros(0);
+  EXPECT_FALSE(kept(config, task));
+  Task again = task;
+  again.attempt = 2;
+  EXPECT_TRUE(kept(config, again)) << "its first attempt may stand in millrace_attempts";
+  Task keyed = task;
+  keyed.biz_key = "k1";
+  EXPECT_TRUE(kept(config, keyed));
+  config.export_to = "/var/spool";
+  EXPECT_TRUE(kept(config, task)) << "it is handed out first";
+}
+
 TEST_F(AttemptTest, ALineIsThatOfTheTaskThatItIsTold) {
   class Telling final : public HandlerInstance {
    public:
