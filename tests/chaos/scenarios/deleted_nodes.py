@@ -35,6 +35,8 @@ def run(s):
     told = {name: cluster.worker(name).output().count("the assignment of this worker is gone") for name in workers}
     s.check("each worker says in its log that its assignment is gone", told, min(told.values()) > 0)
     gone = [delete(s, cluster, (name,), bound, _delete_one_by_one) for name in ("assign", "config", "")]
+    while not any(gone) and len(gone) < 15:  # on a busy machine what is made again meanwhile may win
+        gone.append(delete(s, cluster, ("config",), bound, _delete_one_by_one))
     s.check("of those that were deleted one node after another some were gone for once", gone, any(gone))
     until = s.now()
     load.check_all_awarded(s)
