@@ -202,8 +202,10 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
   const std::string rows = WithIds(ids);
   Random random = Random::FromSystem();
   const sql::Claimer claimer{sql::DrawNumber(random), prefix_};
-  Settlement one{.key = {table, 1}, .attempt = 1};
+  Settlement one{.key = {table, 1}, .attempt = 1, .text = "why"};
   const SettleGroup settle{.table = table, .attempt = 1, .rows = {&one}};
+  const SettleGroup failed{
+      .table = table, .to = Settlement::To::Failed, .failed_attempt = true, .rows = {&one}};
   struct Plan {
     const char* what;
     std::string sql, key, extra, forbidden;
@@ -216,6 +218,7 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       {"scan of some slices", ScanJoinedText(joined, 100), "due", "", "filesort"},
       {"claim", ClaimText(table, rows, claimer.number, 0), "PRIMARY", "", "filesort"},
       {"settle, moving", MoveText(settle, claimer, rows), "PRIMARY", "", "filesort"},
+      {"settle, moving a failed one", MoveText(failed, claimer, rows), "PRIMARY", "", "filesort"},
       {"settle, deleting", DeleteText(settle, claimer.number, rows), "PRIMARY", "", "filesort"},
       {"settle, waiting", WaitText(settle, claimer.number, rows), "PRIMARY", "", "filesort"},
   };

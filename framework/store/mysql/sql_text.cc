@@ -102,13 +102,11 @@ std::string WithIds(std::span<const std::uint64_t> ids) {
   while (!ids.empty()) {
     std::size_t run = 1;
     while (run < ids.size() && ids[run] == ids[0] + run) ++run;
-    std::size_t alone = run;
-    if (run >= kShortestRange) {
+    const bool is_range = run >= kShortestRange;
+    if (is_range)
       ranges += "id BETWEEN " + std::to_string(ids[0]) + " AND " + std::to_string(ids[run - 2]) + " OR ";
-      alone = 1;
-    }
-    others.insert(others.end(), ids.begin() + static_cast<std::ptrdiff_t>(run - alone),
-                  ids.begin() + static_cast<std::ptrdiff_t>(run));
+    const auto named = ids.first(run).last(is_range ? 1 : run);
+    others.insert(others.end(), named.begin(), named.end());
     ids = ids.subspan(run);
   }
   const std::string rest = "id IN (" + List(others) + ")";

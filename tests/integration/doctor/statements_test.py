@@ -52,7 +52,6 @@ def shapes(statement):
         shorter = re.sub(r"TIMESTAMP\?|IF\(id<\?(?:,\?)*\)", "?", shorter)  # likewise, by halves
         shorter = re.sub(r"\?(?:,\?)+", "?", shorter)
         shorter = re.sub(r"\(\?\)(?:, ?\(\?\))+", "(?)", shorter)
-        shorter = re.sub(r"\((?:id BETWEEN \? AND \? OR )+id IN \(\?\)\)", "id IN (?)", shorter)  # neighbours among them
         shorter = re.sub(r"slice BETWEEN \? AND \?(?: OR slice BETWEEN \? AND \?)+", "slice BETWEEN ? AND ?", shorter)
         if shorter == text:
             break
