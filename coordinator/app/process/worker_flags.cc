@@ -79,16 +79,16 @@ void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
              "LIST");
   AddTimes(worker, "after which a cluster calls this worker gone",
            "how long to wait for a server that is away at the start");
-  worker.Add("--weight", worker->weight, "its part of the slices, beside workers of weight 1", "N")
+  worker.Add("--weight", worker->weight, "in a cluster: its part beside workers of weight 1", "N")
       ->check(CLI::Range(1, 1000));
   AddList(*worker.app, "--handlers", worker->handlers, "run these task types alone");
-  AddList(*worker.app, "--shards", worker->shards, "work on these shards alone");
-  AddList(*worker.app, "--tables", worker->tables, "work on these tables alone; table or shard/table");
-  worker.app->add_flag("--no-coordinate", worker->no_coordinate, "never lead the cluster");
+  AddList(*worker.app, "--shards", worker->shards, "in a cluster: these shards alone");
+  AddList(*worker.app, "--tables", worker->tables, "in a cluster: these tables alone; table or shard/table");
+  worker.app->add_flag("--no-coordinate", worker->no_coordinate, "in a cluster: never lead it");
   worker.app->add_flag("--doorbell", worker->doorbell,
                        "hear of new tasks at once by following the server's binary log");
   worker.Add("--doorbell-address", worker->doorbell_address,
-             "hear of new tasks from producers of other hosts here (default: from this host alone)",
+             "in a cluster: hear of new tasks from other hosts' producers here (default: this host's)",
              "IP[:PORT]");
 
   const auto coordinator = AddCommand(

@@ -396,8 +396,8 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
       ->check(CLI::IsMember({"csv", "jsonl"}));
   submit.Add("--from-query", submit->from_query, "a task for each row of a query on the store's own database",
              "SQL");
-  submit.Add("--key-column", submit->key_column, "the column with the key: the same row is never added twice",
-             "COLUMN");
+  submit.Add("--key-column", submit->key_column,
+             "the column with the key: no row is added twice within 30 days", "COLUMN");
   submit.Add("--key-prefix", submit->key_prefix,
              "goes before each key: two files with the same numbers are two sets of keys", "TEXT");
   AddList(*submit.app, "--text-columns", submit->text_columns,
