@@ -55,13 +55,19 @@ class Table:
         return sum(self.value(f"SELECT COUNT(*) FROM {name}") for name in self.names)
 
     def fill_up_to(self, rows):
-        """So many wait, none has ended, and the server has cleared away what the last drain left."""
+        """So many wait, none has ended, and the server has cleared away what the last drain left, and written what was put
+        in: it would do both beside whatever is measured."""
         for name in self.names:
             self.db.rows(f"TRUNCATE {name}_done", database=self.database)
         self.put_in(rows - self.waiting)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and self.db.kept_versions() >= FEW_VERSIONS:
             time.sleep(0.1)
+        connection = self.db.connect(database=self.database)
+        with connection.cursor() as cursor:
+            cursor.execute(f"FLUSH TABLES {', '.join(self.names)} FOR EXPORT")
+            cursor.execute("UNLOCK TABLES")
+        connection.close()
 
     def start(self, name, *words):
         run = tempfile.mkdtemp(dir=self.folder)
