@@ -20,10 +20,9 @@ class MILLRACE_ANNOTATE(capability("mutex")) Mutex {
   void Lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
   bool TryLock() MILLRACE_ANNOTATE(try_acquire_capability(true)) { return mutex_.try_lock(); }
   void Unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }
-  void lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
-  void unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }
 
  private:
+  friend class CondVar;
   std::mutex mutex_;
 };
 
@@ -48,11 +47,14 @@ class CondVar {
   // False on time-out. May wake spuriously: check the condition in a loop.
   template <class Rep, class Period>
   bool WaitFor(Mutex& mutex, std::chrono::duration<Rep, Period> duration) MILLRACE_REQUIRES(mutex) {
-    return condition_.wait_for(mutex, duration) == std::cv_status::no_timeout;
+    std::unique_lock<std::mutex> held(mutex.mutex_, std::adopt_lock);
+    const bool told = condition_.wait_for(held, duration) == std::cv_status::no_timeout;
+    held.release();
+    return told;
   }
 
  private:
-  std::condition_variable_any condition_;
+  std::condition_variable condition_;
 };
 
 }  // namespace millrace::engine
