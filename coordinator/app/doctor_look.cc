@@ -11,6 +11,7 @@
 #include "coordinator/coordination/zookeeper/inspect.h"
 #include "coordinator/doctor/host_look.h"
 #include "coordinator/doctor/shard_look.h"
+#include "framework/mill/permits.h"
 
 namespace millrace::engine {
 namespace {
@@ -132,7 +133,8 @@ void Looker::LookAtHost() {
 std::size_t Looker::ConnectionsOf(const ShardConfig& shard) const {
   const ScannersConfig& scanners = settings_.config.engine.scanners;
   const std::size_t scans = scanners.by == ScannersConfig::By::Shard ? 1 : scanners.most;
-  const std::size_t engine = kEngineConnections + scans * kScannerConnections;
+  const std::size_t permits = PermitRulesOf(settings_.config).empty() ? 0 : 1;
+  const std::size_t engine = kEngineConnections + permits + scans * kScannerConnections;
   if (shard.max_transactions > 0) return engine + shard.max_transactions;
   std::size_t threads = 0;
   for (const auto& [type, handler] : settings_.config.handlers) threads += handler.concurrency;

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -150,6 +151,13 @@ class FaultsTest(Doctor):
                         "DELETE FROM tasks_failed; DELETE FROM millrace_counters", QUIET):
             self.assertEqual(list(self.quiet(code=1)), ["store.quarantine"])
 
+    def connections_of(self, keys):
+        """What each worker may open, where a type with 200 threads has these keys beside."""
+        greedy = self.file("greedy.json", json.dumps({"handlers": {"noop": {"concurrency": 200, **keys}}}))
+        what = self.clustered("--config", str(greedy), code=1)["store.connections"]["what"]
+        workers, wanted = re.match(r"(\d+) workers? may open (\d+) connections, and max_connections is ", what).groups()
+        return int(wanted) / int(workers)
+
     def test_faults_of_the_server(self):
         with self.fault("SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE",
                         "SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ"):
@@ -165,8 +173,8 @@ class FaultsTest(Doctor):
             lacking = self.doctor("--store", self.store(QUIET, "weak"), code=1)["store.rights"]
             self.assertRegex(lacking["what"], "DELETE on .*tasks_done")
             self.assertIn("conf/grants.sql", lacking["remedy"])
-        greedy = self.file("greedy.json", '{"handlers":{"noop":{"concurrency":200}}}')
-        self.assertIn("max_connections", self.clustered("--config", str(greedy), code=1)["store.connections"]["what"])
+        self.assertEqual(self.connections_of({}), 7 + 200)
+        self.assertEqual(self.connections_of({"limit": {"concurrency": 9}}), 8 + 200)  # one for permits
         follow = self.file("follow.json", json.dumps({"shards": {"main": {"url": self.store(QUIET), "doorbell": {}}}}))
         self.assertEqual(list(self.doctor("--config", str(follow), code=1)), ["store.doorbell"])
 
