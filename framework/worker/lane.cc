@@ -84,9 +84,11 @@ bool Lane::Push(const std::string& type, std::vector<AttemptPtr>& attempts) {
     if (closed_ || own == types_.end()) return false;
     if (attempts.empty()) return true;
     const Aging aging = AgingOf(*attempts.front()->host);
+    const std::size_t tasks = attempts.size();
     back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now(), aging);
     Grow();
-    filled_.NotifyAll();
+    // A thread for each: the others would meet at the lock for nothing.
+    for (std::size_t i = std::min(tasks, active_); i > 0; --i) filled_.NotifyOne();
   }
   for (const AttemptPtr& attempt : back) GiveBack(attempt, "its lane was full", kGivenBackFor);
   return true;
@@ -157,9 +159,10 @@ std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
     chosen->count = attempts.size();
     thread.taken = std::move(*chosen);
     running_ += attempts.size();
-    // Those that wait without a start do so for a time that this thread knew; and of types that share the
-    // lane, what could not be taken a moment ago may be drawn now.
-    if ((attempts.front()->gate || types_.size() > 1) && queue_.Size() > 0) filled_.NotifyOne();
+    // Those that wait without a start do so for a time that this thread knew; and of types or queues that
+    // share the lane, what could not be taken a moment ago may be drawn now.
+    const bool shared = types_.size() > 1 || rules_.queues.most > 0;
+    if ((attempts.front()->gate || shared) && queue_.Size() > 0) filled_.NotifyOne();
     return attempts;
   }
   return {};
@@ -262,6 +265,7 @@ bool Lane::Ends(LaneThread& thread) {
     --lost_;
   } else if (closed_ || active_ > wanted_) {
     --active_;
+    if (queue_.Size() > 0) filled_.NotifyOne();  // it may have been woken for that
   } else {
     return false;
   }

@@ -66,6 +66,7 @@ void Lane::AdjustThreads(BootTime now) {
   last_start_ = Status{};
   StartThreads();
   if (active_ > wanted_) filled_.NotifyAll();
+  if (queue_.Size() > 0) filled_.NotifyOne();  // of some type more may run than did
 }
 
 void Lane::Grow() {

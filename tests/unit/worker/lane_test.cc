@@ -1,6 +1,7 @@
 #include "framework/worker/lane.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
@@ -82,6 +83,7 @@ class LaneTest : public ::testing::Test {
   }
   ~LaneTest() override {
     if (!released_) release_.set_value();
+    former_.clear();
     lane_.reset();
     recorder_.reset();
     std::filesystem::remove_all(folder_);
@@ -113,6 +115,13 @@ class LaneTest : public ::testing::Test {
   template <class Condition>
   static bool Eventually(Condition condition) {
     const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    return condition();
+  }
+  // Sooner than a thread looks by itself, a second after it fell asleep.
+  template <class Condition>
+  static bool Soon(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + milliseconds(500);
     while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     return condition();
   }
@@ -157,6 +166,7 @@ class LaneTest : public ::testing::Test {
   std::string folder_;
   std::unique_ptr<FlightRecorder> recorder_;
   std::unique_ptr<Lane> lane_;
+  std::vector<std::unique_ptr<Lane>> former_;  // what hangs there ends once the test releases it
   const std::shared_ptr<TellingHost> dead_ = std::make_shared<TellingHost>(clock_);
   const std::shared_ptr<TellingHost> well_ = std::make_shared<TellingHost>(clock_);
 };
@@ -175,6 +185,25 @@ TEST_F(LaneTest, AThreadThatHangsInAShardWhoseBeatIsLateHasAStandIn) {
   EXPECT_EQ(well_->NextLanded(), 2u);
   Release();
   EXPECT_EQ(dead_->NextLanded(), 1u);
+}
+
+// Each thread that wakes for nothing goes to sleep again, which the system counts.
+TEST_F(LaneTest, ATaskThatComesAloneWakesOneThreadOfMany) {
+  constexpr int kThreads = 32;
+  constexpr std::uint64_t kTasks = 100;
+  lane_->Follow("t", Setup(kThreads));
+  const auto life = NewLife();
+  const auto sleeps = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+  };
+  const long before = sleeps();
+  for (std::uint64_t id = 1; id <= kTasks; ++id) {
+    Push(well_, life, id);
+    ASSERT_EQ(well_->NextLanded(), id);
+  }
+  EXPECT_LT(sleeps() - before, static_cast<long>(kTasks) * kThreads / 2);
 }
 
 // As a plugin's own code does, when it is asked after a failure.
@@ -417,6 +446,84 @@ TEST_F(LaneTest, InASharedLaneOfFewThreadsNoTypeHasAllOfThem) {
   }
   EXPECT_EQ(hanging_, 1);
   EXPECT_EQ(lane_->CurrentLoad().threads, 2U);
+}
+
+// Waits where its task's table says so, until that is opened.
+class GatedTables final : public HandlerInstance {
+ public:
+  std::uint32_t MaxBatch() const override { return 1; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks, CallContext&) override {
+    const bool first = tasks[0]->key.table == TableName("first");
+    ++(first ? of_first : of_second);
+    (first ? first_opens : second_opens).wait_for(seconds(30));
+    return std::vector<Outcome>(tasks.size());
+  }
+
+  std::promise<void> open_first, open_second;
+  const std::shared_future<void> first_opens = open_first.get_future().share();
+  const std::shared_future<void> second_opens = open_second.get_future().share();
+  std::atomic<int> of_first{0}, of_second{0};
+};
+
+TEST_F(LaneTest, AQueueWhoseTurnItIsHasAllThreadsAtOnce) {
+  const auto life = NewLife();
+  const auto task_of = [&](const TableName& table, std::uint64_t id) {
+    Task task;
+    task.key = {table, id};
+    task.handler = "t";
+    return std::make_shared<Attempt>(well_, "main", task, life, false);
+  };
+  bool at_once = false;
+  for (int round = 0; round < 3 && !at_once; ++round) {  // the machine may stand still for a moment
+    const auto tables = std::make_shared<GatedTables>();
+    lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "turns",
+                                   LaneRules{{.by = QueuesConfig::By::Table, .most = 1}, Micros(0), {}});
+    LaneSetup setup = Setup(4);
+    setup.handler = tables;
+    lane_->Follow("t", std::move(setup));
+    Push({task_of("first", 1)});
+    ASSERT_TRUE(Eventually([&] { return tables->of_first == 1; }));
+    Push({task_of("second", 2), task_of("second", 3), task_of("second", 4), task_of("second", 5)});
+    std::this_thread::sleep_for(milliseconds(50));  // all threads have seen that these are not for them
+    tables->open_first.set_value();
+    at_once = Soon([&] { return tables->of_second == 4; });
+    tables->open_second.set_value();
+    ASSERT_TRUE(Eventually([&] { return lane_->Queued() + lane_->Running() == 0; }));
+  }
+  EXPECT_TRUE(at_once);
+}
+
+TEST_F(LaneTest, AnIdleThreadHasThePlaceOfOneThatIsGivenUpAtOnce) {
+  const auto life = NewLife();
+  bool at_once = false;
+  for (int round = 0; round < 3 && !at_once; ++round) {
+    former_.push_back(std::move(lane_));
+    lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "shared",
+                                   LaneRules{{QueuesConfig::By::One}, Micros(0), 3});
+    for (const char* type : {"t", "other"}) {
+      LaneSetup setup = Setup(2);
+      setup.config.min_threads = 1;
+      setup.config.keep_alive = milliseconds(1);
+      setup.config.timeout = seconds(10);
+      lane_->Follow(type, std::move(setup));
+    }
+    const int hanging = hanging_;
+    Push(well_, life, 1, "hang");
+    ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 1; }));
+    clock_.Advance(seconds(5));
+    Push({Make(well_, life, 2, "hang"), Make(well_, life, 3, "hang")});
+    ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 2; }));
+    std::this_thread::sleep_for(
+        milliseconds(50));  // the third thread has seen that it is not to run the other
+    ASSERT_EQ(lane_->CurrentLoad().threads, 3U);
+    clock_.Advance(seconds(7));
+    life->Renewed(clock_.Now());
+    lane_->Watch(clock_.Now());
+    ASSERT_EQ(lane_->Lost(), 1U);
+    at_once = Soon([&] { return hanging_ == hanging + 3; });
+    ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 3; }));
+  }
+  EXPECT_TRUE(at_once);
 }
 
 TEST_F(LaneTest, TasksAgeByTheClockOfTheirShard) {
