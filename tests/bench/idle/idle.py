@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """What an idle cluster costs: statements a second that each worker sends, and its processor time, with the poll alone and
-with the doorbell; nothing is due. A beat is renewed five times in a lease, so its statements are told apart: writes.
+with the doorbell; nothing is due, or with --tasks a few come, each alone. A beat is renewed five times in a lease, so its
+statements are told apart: writes.
 
-  idle.py [--workers 2] [--seconds 30] [--rounds 3] [--json FILE]     (scripts/bench idle sets what it needs)
+  idle.py [--workers 2] [--seconds 30] [--rounds 3] [--tasks 0] [--threads 4] [--json FILE]
+                                                                      (scripts/bench idle sets what it needs)
 """
 import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -59,9 +62,24 @@ def cpu_of_threads(processes):
             for thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*/schedstat")}
 
 
+def trickle(connection, seconds, rate):
+    """Rests for so long, or puts in so many tasks a second meanwhile, one at a time; returns how many those were."""
+    ends, tasks = time.monotonic() + seconds, 0
+    with connection.cursor() as cursor:
+        while time.monotonic() < ends:
+            time.sleep(1 / rate if rate else seconds)
+            if rate:
+                cursor.execute("INSERT INTO tasks (handler) VALUES ('noop')")
+                tasks += 1
+    return tasks
+
+
 def measure(shard, way, options):
     """{what: of each worker and second}"""
     run = tempfile.mkdtemp(dir=shard.folder)
+    config = os.path.join(run, "config.json")
+    with open(config, "w", encoding="utf-8") as file:
+        json.dump({"handlers": {"noop": {"concurrency": options.threads}}}, file)
     workers = []
     try:
         for number in range(options.workers):
@@ -69,13 +87,14 @@ def measure(shard, way, options):
             workers.append(Process(
                 name, [BINARY / "millrace", "worker", "--id", name, "--zk", shard.ensemble.address, "--cluster",
                        os.path.basename(run).replace("_", "-"), "--plugins", BINARY / "plugins", "--state-dir",
-                       os.path.join(run, name), *WAYS[way]], os.path.join(run, name + ".log"), shard.environment))
+                       os.path.join(run, name), "--config", config, *WAYS[way]], os.path.join(run, name + ".log"),
+                shard.environment))
         beats = "SELECT COUNT(*) FROM millrace_beats"
         wait_until("all workers beat", lambda: shard.db.value(beats) == options.workers, 60, 0.2)
         time.sleep(SETTLED)
         connection = shard.db.connect()
         before, used, began = shard.counts(connection), cpu_of_threads(workers), time.monotonic()
-        time.sleep(options.seconds)
+        tasks = trickle(connection, options.seconds, options.tasks)
         after, now, took = shard.counts(connection), cpu_of_threads(workers), time.monotonic() - began
         connection.close()
         for worker in workers:
@@ -86,7 +105,8 @@ def measure(shard, way, options):
         spent = sum(now.values()) - sum(used.values())
         share = options.workers * took
         found = {f"{kind} a second": (after[kind] - before[kind]) / share for kind in before}
-        return {**found, "% of a core": 100 * spent / share}
+        found["% of a core"] = 100 * spent / share
+        return {**found, "us of the workers' CPU a task": 1e6 * spent / tasks} if tasks else found
     finally:
         for worker in workers:
             worker.terminate()
@@ -97,6 +117,8 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=30, help="of each round and way")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tasks", type=float, default=0, help="a second, at most: each is put in once the last is")
+    parser.add_argument("--threads", type=int, default=4, help="of each worker for them")
     parser.add_argument("--json")
     options = parser.parse_args()
     figures = Figures("idle", "What each worker of an idle cluster costs", "")
