@@ -513,8 +513,7 @@ TEST_F(LaneTest, AnIdleThreadHasThePlaceOfOneThatIsGivenUpAtOnce) {
     clock_.Advance(seconds(5));
     Push({Make(well_, life, 2, "hang"), Make(well_, life, 3, "hang")});
     ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 2; }));
-    std::this_thread::sleep_for(
-        milliseconds(50));  // the third thread has seen that it is not to run the other
+    std::this_thread::sleep_for(milliseconds(50));  // the third has seen that it is not to run the other
     ASSERT_EQ(lane_->CurrentLoad().threads, 3U);
     clock_.Advance(seconds(7));
     life->Renewed(clock_.Now());
@@ -524,6 +523,9 @@ TEST_F(LaneTest, AnIdleThreadHasThePlaceOfOneThatIsGivenUpAtOnce) {
     ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 3; }));
   }
   EXPECT_TRUE(at_once);
+  Release();
+  former_.push_back(std::move(lane_));
+  for (const auto& lane : former_) EXPECT_TRUE(Eventually([&] { return lane->Lost() == 0; }));
 }
 
 TEST_F(LaneTest, TasksAgeByTheClockOfTheirShard) {
