@@ -145,6 +145,7 @@ class Scanner {
     std::vector<GroupRank> ranks;         // theirs
     std::optional<double> yield = {};  // rows that a page gave of late; nullopt: none was read in this look
     std::size_t longest = std::numeric_limits<std::size_t>::max();  // page of the last statement, in rows
+    bool in_runs = false;  // the rows of its last page were neighbours in their table
   };
   // A type's place in one turn.
   struct Place {

@@ -10,7 +10,17 @@ namespace {
 constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kShortPage = kSmallestPage / 2;
-constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
+// So many groups at least have a part in what a lane takes at once: with rows that lie scattered in the
+// table more groups have more of them on one page of it; with neighbours each group is a range of its own.
+constexpr std::size_t kShares = 8;
+constexpr std::size_t kSharesInRuns = 2;
+
+// Most of its rows.
+bool AreNeighbours(const std::vector<ScanRow>& page) {
+  std::size_t beside = 0;
+  for (std::size_t i = 1; i < page.size(); ++i) beside += page[i].id == page[i - 1].id + 1;
+  return 2 * beside >= page.size();
+}
 
 }  // namespace
 
@@ -18,7 +28,8 @@ constexpr std::size_t kShares = 8;  // so many groups at least have a part in wh
 // has room for the urgent alone.
 Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found) {
   const std::size_t wanted = found.wanted;
-  const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
+  const std::size_t shares = work.in_runs ? kSharesInRuns : kShares;
+  const std::size_t share = std::max((wanted + shares - 1) / shares, kSmallestPage);
   for (auto equal = order.begin(); equal != order.end();) {
     found.wanted = wanted;
     if (!found.MayRead()) break;
@@ -186,6 +197,7 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, std::size_
   for (const std::vector<ScanRow>& page : *pages) {
     rows += page.size();
     work.longest = std::max(work.longest, page.size());
+    if (page.size() > 1) work.in_runs = AreNeighbours(page);
     for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
   }
   if (pages->size() < shares.size()) work.longest = kRowsAtOnce;  // some group has more than was expected

@@ -311,6 +311,24 @@ TEST_F(ScanOrderTest, GroupsOfOneTaskEachAreReadAsManyAtOnceAsMayBe) {
   EXPECT_LE(worker.scan.asked.most, 2000) << "rows, if they were more than one each after all";
 }
 
+// Scattered rows of more groups lie on fewer pages of their table; neighbours are ranges anyway.
+TEST_F(ScanOrderTest, GroupsWhoseRowsAreNeighboursGiveMoreEach) {
+  const auto groups_of_a_claim = [&](const char* slice) {
+    NewStore({});
+    Submit("report", 5, 8000);
+    store_->Run(std::string("UPDATE tasks SET slice=") + slice);
+    RoundWorker& worker = Start();
+    worker.runner.most = 999;
+    worker.runner.takes = milliseconds(1);
+    Go(milliseconds(50));
+    std::set<std::uint32_t> slices;
+    for (const Task& task : worker.scan.seen.at(2).tasks) slices.insert(task.slice);
+    return slices.size();
+  };
+  EXPECT_EQ(groups_of_a_claim("id%16"), 8U);
+  EXPECT_EQ(groups_of_a_claim("id/500"), 2U);
+}
+
 // Eight of one task each come first, and so others are taken for as small: more of them are read than is
 // wanted.
 TEST_F(ScanOrderTest, AGroupThatWasReadForNothingHasStillToHaveItsTurn) {
