@@ -74,6 +74,9 @@ class HangingHandler final : public HandlerInstance {
 
 class LaneTest : public ::testing::Test {
  protected:
+  // Sooner than a thread looks by itself, a second after it fell asleep.
+  static constexpr Micros kSoon = milliseconds(500);
+
   LaneTest() {
     char pattern[] = "/tmp/lane_XXXXXX";
     folder_ = mkdtemp(pattern);
@@ -105,23 +108,17 @@ class LaneTest : public ::testing::Test {
     ASSERT_TRUE(lane_->Push(type, attempts));
   }
   static AttemptPtr Make(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life,
-                         std::uint64_t id, const std::string& key = {}, const std::string& type = "t") {
+                         std::uint64_t id, const std::string& key = {}, const std::string& type = "t",
+                         const TableName& table = "tasks") {
     Task task;
-    task.key = {"tasks", id};
+    task.key = {table, id};
     task.handler = type;
     task.biz_key = key;
     return std::make_shared<Attempt>(host, "main", task, life, false);
   }
   template <class Condition>
-  static bool Eventually(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + seconds(20);
-    while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    return condition();
-  }
-  // Sooner than a thread looks by itself, a second after it fell asleep.
-  template <class Condition>
-  static bool Soon(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + milliseconds(500);
+  static bool Eventually(Condition condition, Micros limit = seconds(20)) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
     while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     return condition();
   }
@@ -468,10 +465,7 @@ class GatedTables final : public HandlerInstance {
 TEST_F(LaneTest, AQueueWhoseTurnItIsHasAllThreadsAtOnce) {
   const auto life = NewLife();
   const auto task_of = [&](const TableName& table, std::uint64_t id) {
-    Task task;
-    task.key = {table, id};
-    task.handler = "t";
-    return std::make_shared<Attempt>(well_, "main", task, life, false);
+    return Make(well_, life, id, {}, "t", table);
   };
   bool at_once = false;
   for (int round = 0; round < 3 && !at_once; ++round) {  // the machine may stand still for a moment
@@ -486,7 +480,7 @@ TEST_F(LaneTest, AQueueWhoseTurnItIsHasAllThreadsAtOnce) {
     Push({task_of("second", 2), task_of("second", 3), task_of("second", 4), task_of("second", 5)});
     std::this_thread::sleep_for(milliseconds(50));  // all threads have seen that these are not for them
     tables->open_first.set_value();
-    at_once = Soon([&] { return tables->of_second == 4; });
+    at_once = Eventually([&] { return tables->of_second == 4; }, kSoon);
     tables->open_second.set_value();
     ASSERT_TRUE(Eventually([&] { return lane_->Queued() + lane_->Running() == 0; }));
   }
@@ -519,7 +513,7 @@ TEST_F(LaneTest, AnIdleThreadHasThePlaceOfOneThatIsGivenUpAtOnce) {
     life->Renewed(clock_.Now());
     lane_->Watch(clock_.Now());
     ASSERT_EQ(lane_->Lost(), 1U);
-    at_once = Soon([&] { return hanging_ == hanging + 3; });
+    at_once = Eventually([&] { return hanging_ == hanging + 3; }, kSoon);
     ASSERT_TRUE(Eventually([&] { return hanging_ == hanging + 3; }));
   }
   EXPECT_TRUE(at_once);
