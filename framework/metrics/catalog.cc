@@ -73,7 +73,7 @@ constexpr auto kMetrics = std::to_array<MetricSpec>({
     {"millrace_tasks_rescued_total", MetricSpec::Kind::Counter,
      "Tasks that dead workers left running, set waiting again by this one.", {}, false},
     {"millrace_tasks_settled_total", MetricSpec::Kind::Counter,
-     "Attempts that have ended: succeeded, cancelled (or skipped), failed (to the failed pool), retried (failed, to be tried again, or held), returned (snoozed or given back).", {}, false},
+     "Attempts that have ended: succeeded, cancelled (or skipped), failed (to the failed pool), retried (failed, to be tried again), held (failed, to wait for somebody), returned (snoozed or given back).", {}, false},
     {"millrace_tasks_waiting", MetricSpec::Kind::Gauge,
      "Tasks that wait or run, exact to 10000 for each shard and type. Told by the leader alone.", {}, false},
     {"millrace_transaction_retries_total", MetricSpec::Kind::Counter,

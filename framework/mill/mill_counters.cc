@@ -19,6 +19,7 @@ TypeCounters::TypeCounters(Registry& registry, const std::string& shard, const s
       cancelled(Settled(registry, handler, "cancelled")),
       failed(Settled(registry, handler, "failed")),
       retried(Settled(registry, handler, "retried")),
+      held(Settled(registry, handler, "held")),
       returned(Settled(registry, handler, "returned")),
       wait(registry.GetHistogram("millrace_task_wait_seconds", {{"handler", handler}})),
       ran_well(Ran(registry, handler, "succeeded")),
@@ -50,19 +51,13 @@ void MillCounters::Count(TypeCounters& type, const Settlement& settlement, const
     if (times.ran) ran.Observe(*times.ran);
   };
   if (times.waited) type.wait.Observe(*times.waited);
-  switch (settlement.to) {
-    case Settlement::To::Succeeded:
-      return count(succeeded, type.succeeded, type.ran_well);
-    case Settlement::To::Cancelled:
-      return count(cancelled, type.cancelled, type.ran_otherwise);
-    case Settlement::To::Failed:
-      return count(failed, type.failed, type.ran_badly);
-    case Settlement::To::Waiting:
-    case Settlement::To::Held:
-      break;
-  }
-  if (settlement.failed_attempt) return count(retried, type.retried, type.ran_badly);
-  count(returned, type.returned, type.ran_otherwise);
+  using To = Settlement::To;
+  if (settlement.to == To::Succeeded) return count(succeeded, type.succeeded, type.ran_well);
+  if (settlement.to == To::Cancelled) return count(cancelled, type.cancelled, type.ran_otherwise);
+  if (settlement.to == To::Failed) return count(failed, type.failed, type.ran_badly);
+  if (!settlement.failed_attempt) return count(returned, type.returned, type.ran_otherwise);
+  if (settlement.to == To::Held) return count(held, type.held, type.ran_badly);
+  count(retried, type.retried, type.ran_badly);
 }
 
 }  // namespace millrace::engine

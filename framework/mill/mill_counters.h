@@ -23,6 +23,7 @@ struct TypeCounters {
   Counter& cancelled;
   Counter& failed;
   Counter& retried;
+  Counter& held;
   Counter& returned;
   Histogram& wait;  // due → started
   Histogram& ran_well;
@@ -52,6 +53,7 @@ class MillCounters {
   Counter cancelled;
   Counter failed;
   Counter retried;
+  Counter held;      // failed, to wait for somebody
   Counter returned;  // snoozed or given back
 
   Counter& refused;         // settles of attempts that were no longer ours

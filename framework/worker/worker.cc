@@ -446,6 +446,7 @@ WorkerTotals Worker::Body::Totals() const {
   totals.cancelled = counters_->cancelled.Value();
   totals.failed = counters_->failed.Value();
   totals.retried = counters_->retried.Value();
+  totals.held = counters_->held.Value();
   totals.returned = counters_->returned.Value();
   totals.refused = counters_->refused.Value();
   totals.adopted = counters_->adopted.Value();
@@ -462,8 +463,7 @@ WorkerStatus Worker::Body::Status() const {
   if (!mills_) return status;
   status.worker = id_->name();
   for (const auto& mill : mills_->All()) status.shards.push_back(mill->Status());
-  std::stable_sort(status.shards.begin(), status.shards.end(),
-                   [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
+  std::ranges::stable_sort(status.shards, {}, &ShardStatus::shard);
   status.paused = mills_->PauseNames();
   status.breakers = BreakersIn(admission_, parts_.clock.Now());
   for (const auto& [type, closed] : admission_.OutsideHours())

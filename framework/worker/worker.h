@@ -45,6 +45,7 @@ struct WorkerTotals {
   std::uint64_t cancelled = 0;  // cancelled or skipped
   std::uint64_t failed = 0;     // went to the failed pool
   std::uint64_t retried = 0;    // failed attempts that will be tried again
+  std::uint64_t held = 0;       // failed attempts whose tasks wait for somebody
   std::uint64_t returned = 0;   // attempts that were snoozed or given back
   std::uint64_t refused = 0;    // settles that came too late: the attempt was no longer ours
   std::uint64_t adopted = 0;    // claims whose reply was lost, found again in the table

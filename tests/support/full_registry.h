@@ -35,8 +35,8 @@ class FullRegistry {
  private:
   void Fill(const std::string& shard, const std::string& handler) {
     TypeCounters& type = counters_.Of(shard, handler);
-    for (Counter* counter :
-         {&type.claimed, &type.succeeded, &type.cancelled, &type.failed, &type.retried, &type.returned}) {
+    for (Counter* counter : {&type.claimed, &type.succeeded, &type.cancelled, &type.failed, &type.retried,
+                             &type.held, &type.returned}) {
       counter->Add(123'456'789);
     }
     for (Histogram* histogram : {&type.wait, &type.ran_well, &type.ran_badly}) {

@@ -8,7 +8,7 @@
 namespace millrace::engine {
 
 std::uint64_t EndedOf(const WorkerTotals& totals) {
-  return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
+  return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.held + totals.returned;
 }
 
 ProcessFacts FactsOf(const Worker& worker, const std::string& no_plan, Micros patience) {

@@ -60,6 +60,7 @@ std::string TroubleText(const WorkerTotals& now) {
     text += (text.empty() ? "" : ", ") + WithCommas(number) + " " + what;
   };
   add(now.retried, "failed and retried");
+  add(now.held, "failed and held");
   add(now.returned, "given back or put off");
   add(now.rescued, "rescued from dead workers");
   add(now.adopted, "adopted after a lost reply");
@@ -71,8 +72,9 @@ nlohmann::ordered_json SummaryJson(const Result<TaskSummary>& all, const WorkerT
                                    WorkerEnd end) {
   nlohmann::ordered_json out = all ? ToJson(*all) : nlohmann::ordered_json::object();
   out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
-                     {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
-                     {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
+                     {"cancelled", now.cancelled}, {"retried", now.retried},     {"held", now.held},
+                     {"returned", now.returned},   {"refused", now.refused},     {"adopted", now.adopted},
+                     {"rescued", now.rescued}};
   out["seconds"] = static_cast<double>(std::chrono::floor<std::chrono::milliseconds>(took).count()) / 1000;
   out["end"] = WordOf(end);
   return out;

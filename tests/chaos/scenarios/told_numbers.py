@@ -30,8 +30,8 @@ def counted(s, worker):
 def told(series):
     outcomes = {outcome: sum(number for (name, labels), number in series.items()
                              if name == "millrace_tasks_settled_total" and ("outcome", outcome) in labels)
-                for outcome in ("succeeded", "failed", "retried")}
-    return (int(outcomes["succeeded"]), int(outcomes["failed"]), int(outcomes["failed"] + outcomes["retried"]))
+                for outcome in ("succeeded", "failed", "retried", "held")}
+    return (int(outcomes["succeeded"]), int(outcomes["failed"]), int(outcomes["failed"] + outcomes["retried"] + outcomes["held"]))
 
 
 def run(s):

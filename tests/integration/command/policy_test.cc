@@ -108,7 +108,9 @@ TEST_F(CommandTest, ATaskWhoseExceptionIsHeldWaitsForAPerson) {
       " --plugins " + std::string(std::getenv("MILLRACE_BINARY_DIR")) + "/tests/plugins --config c.json";
   Write("c.json", R"({"handlers":{"throw":{"on_exception":"hold"}}})");
   Run("submit --handler throw --params \"{\\\"what\\\":\\\"no such column\\\"}\"" + plugins);
-  EXPECT_EQ(Run("run --until-idle" + plugins).exit_code, 0);
+  const ProcessResult run = Run("run --until-idle" + plugins);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.output, AllOf(HasSubstr("1 failed and held"), Not(HasSubstr("retried"))));
   const std::string held = Run("task show 1 --json").output;
   EXPECT_THAT(held, HasSubstr("\"state\":\"held\""));
   EXPECT_THAT(held, HasSubstr("no such column"));

@@ -32,14 +32,16 @@ TEST_F(MillCountersTest, EachEndIsCountedOnceForItsTypeAndInSum) {
   counters_.Count(noop, To(Settlement::To::Cancelled), {});
   counters_.Count(noop, To(Settlement::To::Failed, true), ran);
   counters_.Count(noop, To(Settlement::To::Waiting, true), ran);
+  counters_.Count(noop, To(Settlement::To::Held, true), {});
   counters_.Count(noop, To(Settlement::To::Waiting), {seconds(1), {}});
-  for (const char* outcome : {"succeeded", "cancelled", "failed", "retried", "returned"}) {
+  for (const char* outcome : {"succeeded", "cancelled", "failed", "retried", "held", "returned"}) {
     const Registry::Labels labels{{"handler", "noop"}, {"outcome", outcome}};
     EXPECT_EQ(registry_.GetCounter("millrace_tasks_settled_total", labels).Value(), 1U) << outcome;
   }
-  counters_.Count(noop, To(Settlement::To::Held, true), {});
-  EXPECT_EQ(noop.retried.Value(), 2U) << "a held one has failed, too";
-  EXPECT_EQ(counters_.succeeded.Value() + counters_.failed.Value() + counters_.retried.Value(), 4U);
+  counters_.Count(noop, To(Settlement::To::Held), {});
+  EXPECT_EQ(noop.held.Value(), 1U) << "one that has not failed is given back";
+  EXPECT_EQ(counters_.succeeded.Value() + counters_.failed.Value() + counters_.retried.Value(), 3U);
+  EXPECT_EQ(counters_.held.Value(), 1U);
   EXPECT_EQ(noop.wait.Count(), 4U);
   EXPECT_EQ(noop.wait.Sum(), seconds(4));
   EXPECT_EQ(noop.ran_well.Count(), 1U);
