@@ -7,9 +7,11 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -250,15 +252,14 @@ int Run(const Options& options) {
     worker.Drain(trial);  // the files grow once
   }
   Rounds rounds(figures);
+  std::vector<std::function<void()>> drains;
+  if (ceiling) drains.emplace_back([&] { rounds.Note(kCeiling, ceiling->Drain(load, way)); });
+  if (options.unkept) drains.emplace_back([&] { rounds.Note(kUnkept, worker.Drain(unkept)); });
+  drains.emplace_back([&] { rounds.Note(kWorker, worker.Drain(load)); });
+  if (points.rows > 0) drains.emplace_back([&] { rounds.Note(kPoints, worker.Drain(points)); });
   for (std::size_t round = 0; round < options.rounds; ++round) {
-    // In turn first and last, so that a drift of the machine favours nobody.
-    const bool first = round % 2 == 0;
-    if (ceiling && first) rounds.Note(kCeiling, ceiling->Drain(load, way));
-    if (options.unkept && first) rounds.Note(kUnkept, worker.Drain(unkept));
-    rounds.Note(kWorker, worker.Drain(load));
-    if (options.unkept && !first) rounds.Note(kUnkept, worker.Drain(unkept));
-    if (ceiling && !first) rounds.Note(kCeiling, ceiling->Drain(load, way));
-    if (points.rows > 0) rounds.Note(kPoints, worker.Drain(points));
+    for (const auto& drain : drains) drain();
+    std::ranges::reverse(drains);  // in turn first and last, so that a drift of the machine favours nobody
   }
   rounds.TellCpu();
   if (ceiling) figures.Compare(kOfCeiling, kWorker, kCeiling);
