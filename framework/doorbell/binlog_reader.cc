@@ -148,11 +148,11 @@ std::optional<Ring> BinlogReader::Rows(unsigned type, BinlogBytes bytes) const {
     const std::uint64_t more = bytes.Number(2);
     bytes.Skip(more < 2 ? 0 : more - 2);
   }
-  auto slices = WaitingSlices(*table->second.columns,
+  auto rows = ReadWaitingRows(*table->second.columns,
                               inserted ? BinlogRowsKind::Inserted : BinlogRowsKind::Updated, bytes);
-  if (!slices) return whole;
-  if (slices->empty()) return std::nullopt;
-  return Ring{table->second.name, std::move(*slices)};
+  if (!rows) return whole;
+  if (rows->slices.empty()) return std::nullopt;
+  return Ring{table->second.name, std::move(rows->slices), std::move(rows->ids)};
 }
 
 std::optional<Ring> BinlogReader::Statement(unsigned type, BinlogBytes bytes) const {

@@ -1,12 +1,16 @@
 #include "framework/doorbell/binlog_rows.h"
 
 #include <set>
+#include <utility>
+
+#include "framework/store/change_feed.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kMostColumns = 4096;  // the servers' own bound
 constexpr std::size_t kMostSlices = 64;     // told apart; beyond them every slice is meant
+constexpr std::size_t kIdColumn = 0;
 constexpr std::size_t kSliceColumn = 1;
 constexpr std::size_t kStateColumn = 2;
 constexpr std::uint64_t kWaitingState = 0;
@@ -190,6 +194,7 @@ Present ReadPresent(std::size_t columns, BinlogBytes& bytes) {
 }
 
 struct Image {
+  std::optional<std::uint64_t> id;
   std::optional<std::uint64_t> slice;
   std::optional<std::uint64_t> state;
 };
@@ -203,7 +208,9 @@ std::optional<Image> ReadImage(const BinlogColumns& columns, const Present& pres
   for (std::size_t i = 0; i < columns.types.size(); ++i) {
     if (!IsSet(present.bitmap, i)) continue;
     if (IsSet(nulls, place++)) continue;
-    if (i == kSliceColumn) {
+    if (i == kIdColumn) {
+      image.id = bytes.Number(8);
+    } else if (i == kSliceColumn) {
       image.slice = bytes.Number(2);
     } else if (i == kStateColumn) {
       image.state = bytes.Number(1);
@@ -231,12 +238,12 @@ std::optional<BinlogColumns> BinlogColumns::Read(BinlogBytes& bytes) {
 }
 
 bool BinlogColumns::OfTaskTable() const {
-  return types.size() > kStateColumn && types[0] == kLongLong && types[kSliceColumn] == kShort &&
+  return types.size() > kStateColumn && types[kIdColumn] == kLongLong && types[kSliceColumn] == kShort &&
          types[kStateColumn] == kTiny;
 }
 
-std::optional<std::vector<std::uint32_t>> WaitingSlices(const BinlogColumns& columns, BinlogRowsKind kind,
-                                                        BinlogBytes bytes) {
+std::optional<WaitingRows> ReadWaitingRows(const BinlogColumns& columns, BinlogRowsKind kind,
+                                           BinlogBytes bytes) {
   if (!columns.OfTaskTable() || bytes.PackedNumber() != columns.types.size()) return std::nullopt;
   const bool updated = kind == BinlogRowsKind::Updated;
   const Present before = updated ? ReadPresent(columns.types.size(), bytes) : Present{};
@@ -244,6 +251,8 @@ std::optional<std::vector<std::uint32_t>> WaitingSlices(const BinlogColumns& col
   // An image without a column takes no bytes: there would be no end of them.
   if (!bytes.good() || after.count == 0 || (updated && before.count == 0)) return std::nullopt;
   std::set<std::uint32_t> slices;
+  std::vector<std::uint64_t> ids;
+  bool untold = false;
   while (bytes.left() > 0) {
     const std::optional<Image> was = updated ? ReadImage(columns, before, bytes) : Image{};
     if (!was) return std::nullopt;
@@ -252,11 +261,15 @@ std::optional<std::vector<std::uint32_t>> WaitingSlices(const BinlogColumns& col
     // A minimal image has only what was changed: the rest is as before.
     const auto state = is->state ? is->state : was->state;
     const auto slice = is->slice ? is->slice : was->slice;
+    const auto id = is->id ? is->id : was->id;
     if (state && *state != kWaitingState) continue;
     if (!slice || slices.size() == kMostSlices) return std::nullopt;
     slices.insert(static_cast<std::uint32_t>(*slice));
+    untold = untold || !id || ids.size() == Ring::kMostRows;
+    if (!untold) ids.push_back(*id);
   }
-  return std::vector<std::uint32_t>(slices.begin(), slices.end());
+  if (untold) ids.clear();
+  return WaitingRows{{slices.begin(), slices.end()}, std::move(ids)};
 }
 
 }  // namespace millrace::engine

@@ -1,5 +1,5 @@
-// Which slices of a task table the rows of one event of the binary log make worth a look. Pure; whatever
-// bytes it is given, it reads none but those.
+// Which slices of a task table, and which rows, one event of the binary log makes worth a look. Pure;
+// whatever bytes it is given, it reads none but those.
 #pragma once
 
 #include <cstddef>
@@ -74,9 +74,14 @@ struct BinlogColumns {
 
 enum class BinlogRowsKind { Inserted, Updated };
 
-// The slices of the rows that wait, after the event, sorted; empty: none of them does. `bytes` begin with the
-// number of columns. nullopt: they can't be told, and every slice may be meant.
-std::optional<std::vector<std::uint32_t>> WaitingSlices(const BinlogColumns& columns, BinlogRowsKind kind,
-                                                        BinlogBytes bytes);
+struct WaitingRows {
+  std::vector<std::uint32_t> slices;  // sorted; empty: none of the rows waits
+  std::vector<std::uint64_t> ids;     // as Ring::rows
+};
+
+// The rows that wait after the event. `bytes` begin with the number of columns. nullopt: they can't be told,
+// and every slice may be meant.
+std::optional<WaitingRows> ReadWaitingRows(const BinlogColumns& columns, BinlogRowsKind kind,
+                                           BinlogBytes bytes);
 
 }  // namespace millrace::engine

@@ -47,7 +47,7 @@ bool Mill::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses>
 }
 
 void Mill::Rung(const Ring& ring) {
-  if (scope_.Touches(ring)) scans_.Ring(ring.table);
+  if (scope_.Touches(ring)) scans_.Rung(ring);
 }
 
 void Mill::Retire() {

@@ -12,6 +12,7 @@ namespace {
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
+constexpr std::size_t kMostRung = 4;  // rings whose rows a look asks for; more come faster by pages
 
 // Of some of these rows, which stand beside theirs.
 std::vector<const DueGroup*> GroupsOf(const std::vector<std::uint64_t>& some,
@@ -48,7 +49,11 @@ void Scanner::Redealt() {
   idle_.store(false);
 }
 
-void Scanner::Ring() {
+void Scanner::Rung(const Ring& ring) {
+  if (ring.table && !ring.rows.empty()) {
+    MutexLock lock(mutex_);
+    if (rings_with_rows_.size() < kMostRung) rings_with_rows_.push_back(ring);
+  }
   rung_.store(true);
   port_.Wake();
 }

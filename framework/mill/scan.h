@@ -80,7 +80,7 @@ class Scanner {
   void Redealt();
   // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h). Also beside
   // a full lane: what is new may be of another type.
-  void Ring();
+  void Rung(const Ring& ring);
   // Whether somebody listens who will ring: a shard in which nothing is due is then asked every two seconds,
   // and every four while nothing is written, as far as is heard.
   void SetAttended(bool attended);
@@ -167,6 +167,7 @@ class Scanner {
     std::uint64_t part = 0;      // the version of its part
     std::uint64_t gains = 0;     // the scope's
     std::vector<TypeWork> work;  // points into the map
+    DueRows brought;             // rows that came with the map, and nothing else is due
     BootTime until;              // when to look again
     BootTime quiet_until;        // the same where nothing is written until then
   };
@@ -189,6 +190,11 @@ class Scanner {
   // Something of the type that was claimed, or is about to be, has not ended.
   bool InHand(const std::string& type) const;
   Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueWanted wanted);
+  // Rows that came with the map are used where nothing else is due, as it shows, and each is the first of its
+  // group: so nobody is passed over.
+  void KeepBrought();
+  // The rows that somebody has rung for since the last look.
+  std::map<TableName, std::vector<std::uint64_t>> TakeRung();
   // What the map is to bring that is taken now.
   DueWanted Wanted(BootTime now, const std::vector<TableSlices>& slices);
   // Before a look: what changes its rounds, and whether a part would not be enough for it.
@@ -239,6 +245,8 @@ class Scanner {
   void GiveUp(std::span<const DueGroup* const> rows);
   // Finds rows for a type in these of its groups; false: nothing is to be claimed now.
   Step<bool> Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found);
+  // What the map has brought of these groups of the type; false: nothing.
+  bool TakeBrought(TypeWork& work, std::span<const std::size_t> groups, Candidates& found);
   // Up to so many more of each of these groups of the type; false as with Gather.
   Step<bool> GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
                         Candidates& found);
@@ -325,6 +333,7 @@ class Scanner {
   std::uint64_t latest_part_ MILLRACE_GUARDED_BY(mutex_) = 0;         // as of that look
   std::uint64_t latest_gains_ MILLRACE_GUARDED_BY(mutex_) = 0;        // likewise
   bool latest_whole_ MILLRACE_GUARDED_BY(mutex_) = false;             // nothing was left out
+  std::vector<Ring> rings_with_rows_ MILLRACE_GUARDED_BY(mutex_);     // since the last look
   std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> left_aside_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "framework/mill/scan.h"
 
@@ -70,6 +71,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     const Micros rewind = look_.full && known_.Begun() ? Micros(0) : engine.rewind;
     cursors_.Refresh(asked, look_.map->groups, rewind, of);
     look_.work = WorkOf(*look_.map, engine, view);
+    KeepBrought();
     if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
     look_.until = look_.quiet_until = NextLook(cost, rest);
@@ -112,12 +114,42 @@ void Scanner::LookForAgain(const DueGroup& group, WallTime due) {
   known_.LookAgain(GroupKeyOf(group), due, parts_.clock.Now() + kLookForAgain);
 }
 
+void Scanner::KeepBrought() {
+  // What belongs to a round, and when a band is looked at, says somebody else.
+  if (look_.map->rows.empty() || look_.work.size() != 1 || rounds_.Any() || shared_.bands.Any()) return;
+  DueRows first;
+  for (const DueGroup* group : look_.work.front().groups) {
+    const auto brought = look_.map->rows.find(GroupKeyOf(*group));
+    if (brought == look_.map->rows.end()) return;
+    std::vector<ScanRow>& rows = first[brought->first] = brought->second;
+    std::erase_if(rows, [&](const ScanRow& row) { return row.run_at != group->first_run_at; });
+    if (rows.empty()) return;
+  }
+  look_.brought = std::move(first);
+}
+
+std::map<TableName, std::vector<std::uint64_t>> Scanner::TakeRung() {
+  std::vector<Ring> rung;
+  {
+    MutexLock lock(mutex_);
+    rung.swap(rings_with_rows_);
+  }
+  std::map<TableName, std::vector<std::uint64_t>> rows;
+  for (const Ring& ring : rung) {
+    std::vector<std::uint64_t>& of_table = rows[*ring.table];
+    of_table.insert(of_table.end(), ring.rows.begin(), ring.rows.end());
+  }
+  return rows;
+}
+
 // What belongs to a round is settled at its beginning.
 DueWanted Scanner::Wanted(BootTime now, const std::vector<TableSlices>& slices) {
   const auto returned =
       parts_.attempts.TakeReturned([this](const DueGroup& group) { return part_.Has(group); });
   const bool part = schedule_.TakesPart(now, slices) && rounds_.Next() > now;
-  if (!part) return schedule_.WantsParts(now) && known_.MayBegin() ? known_.WantedOfWhole() : DueWanted{};
+  auto rung = TakeRung();
+  if (!part && schedule_.WantsParts(now) && known_.MayBegin()) return known_.WantedOfWhole();
+  if (!part) return {.rows = std::move(rung)};
   for (const auto& [group, due] : returned) known_.Return(group, due);
   return known_.Wanted(now, cursors_);
 }

@@ -39,6 +39,7 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
     found.wanted = std::min(wanted, shared_.claims.Free(work.type, room, landed).tasks);
     const auto end =
         std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
+    if (found.MayRead() && TakeBrought(work, {equal, end}, found)) break;
     for (const std::size_t part : {share, found.wanted}) {
       if (!found.MayRead()) break;
       const bool read = co_await GatherFrom(work, {equal, end}, part, found);
@@ -47,6 +48,23 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
     equal = end;
   }
   co_return true;
+}
+
+// These start at once: a page is read once they are claimed, from the head, since there may be others.
+bool Scanner::TakeBrought(TypeWork& work, std::span<const std::size_t> groups, Candidates& found) {
+  const std::size_t before = found.count;
+  for (const std::size_t i : groups) {
+    if (look_.brought.empty()) break;
+    const DueGroup& group = *work.groups[i];
+    auto brought = look_.brought.extract(GroupKeyOf(group));
+    if (!brought || found.Full() || !MayHaveMore(group)) continue;
+    std::vector<ScanRow>& rows = brought.mapped();
+    SetServed(group, work.ranks[i]);
+    Pick(group, {.group = group, .after = HeadOf(group), .limit = rows.size()}, false, rows,
+         found.wanted - found.count, found);
+    cursors_.Rewind(group);
+  }
+  return found.count > before;
 }
 
 // As many groups at once as have what is wanted; a group whose page had rows that run already stays until it

@@ -68,9 +68,9 @@ void ScanStrands::LookAgain() {
   ForEach([](Strand& strand) { strand.scanner.LookAgain(); });
 }
 
-void ScanStrands::Ring(const std::optional<TableName>& table) {
+void ScanStrands::Rung(const Ring& ring) {
   ForEach([&](Strand& strand) {
-    if (strand.part.Touches(table)) strand.scanner.Ring();
+    if (strand.part.Touches(ring.table)) strand.scanner.Rung(ring);
   });
 }
 

@@ -36,7 +36,7 @@ class ScanStrands {
   void Stop();
   void StopClaiming();
   void LookAgain();
-  void Ring(const std::optional<TableName>& table);
+  void Rung(const Ring& ring);
   void SetAttended(bool attended);
   // There is room for more.
   void Wake();

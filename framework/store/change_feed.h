@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,6 +20,9 @@ namespace millrace::engine {
 struct Ring {
   std::optional<TableName> table = {};     // nullopt: any
   std::vector<std::uint32_t> slices = {};  // sorted; empty: any
+  // The ids of those tasks, where they are known and no more than kMostRows; else none.
+  std::vector<std::uint64_t> rows = {};
+  static constexpr std::size_t kMostRows = 16;
   bool operator==(const Ring&) const = default;
 };
 

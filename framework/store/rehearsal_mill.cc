@@ -33,6 +33,9 @@ Status RehearsalWalk::Looks() {
     BOOST_OUTCOME_TRYV(
         stage_.tasks.Due(std::span(&slices, 1), {.begins_parts = true, .newer = {{table_, 1}}}));
   }
+  for (const TableSlices& slices : {all, own}) {
+    BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&slices, 1), {.rows = {{table_, {1, 2, 4}}}}));
+  }
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.newer = {{table_, 1}}, .after = {earlier}}));
   BOOST_OUTCOME_TRYV(stage_.tasks.GreatestIds(std::span(&table_, 1)));
   for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 0}, ScanPosition{ago, 1}}) {

@@ -56,6 +56,31 @@ inline DueGroup GroupOf(const GroupKey& key, WallTime first_run_at) {
   return {table, slice, handler, urgency, first_run_at};
 }
 
+// A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim
+// still finds this one, the row is what was read.
+struct ScannedTask {
+  Task task;
+  WallTime updated_at;
+};
+
+// A row as a scan sees it: enough to decide on a claim or a rescue.
+struct ScanRow {
+  std::uint64_t id = 0;
+  WallTime run_at;
+  TaskState state = TaskState::Waiting;  // Waiting or Running
+  std::uint32_t attempt = 0;
+  std::uint32_t crashes = 0;
+  std::string claimed_by;
+  std::size_t bytes = 0;  // TextBytes of the task, where asked for
+  WallTime created_at{};  // where asked for
+  // Of a waiting row, where asked for. Without it the claim reads the row: a store may leave it out, and does
+  // so where the texts are large.
+  std::optional<ScannedTask> contents = {};
+};
+
+// By their groups; in no order.
+using DueRows = std::map<GroupKey, std::vector<ScanRow>>;
+
 struct DueMap {
   std::vector<DueGroup> groups;  // ordered by table, slice, handler, urgency
   WallTime now;                  // the database's clock when the map was read
@@ -68,6 +93,7 @@ struct DueMap {
   // rows that were read, where there were any.
   std::map<TableName, std::uint64_t> greatest = {};
   std::vector<DueGroup> after = {};  // of a part: what was found of those that it asked for
+  DueRows rows = {};  // those of DueWanted::rows that wait and are due; of other handlers' groups, too
 };
 
 inline constexpr std::size_t kMostNewRows = 20'000;
@@ -82,6 +108,9 @@ struct DueWanted {
   // `first_run_at`.
   std::map<TableName, std::uint64_t> newer = {};
   std::vector<DueGroup> after = {};
+  // Of a map that neither begins parts nor is one: few rows of these tables, by id in any order, that are
+  // wanted with all that a page brings of them. A store may leave them out.
+  std::map<TableName, std::vector<std::uint64_t>> rows = {};
   bool IsPart() const { return !begins_parts && !newer.empty(); }
 };
 
@@ -108,28 +137,6 @@ struct ScanRequest {
   bool running_only = false;   // of the next `limit` rows those that run, and nothing else
   // Not 0: it is read together with those of other slices, so many rows of them all (ScanEach).
   std::size_t joined = 0;
-};
-
-// A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim
-// still finds this one, the row is what was read.
-struct ScannedTask {
-  Task task;
-  WallTime updated_at;
-};
-
-// A row as a scan sees it: enough to decide on a claim or a rescue.
-struct ScanRow {
-  std::uint64_t id = 0;
-  WallTime run_at;
-  TaskState state = TaskState::Waiting;  // Waiting or Running
-  std::uint32_t attempt = 0;
-  std::uint32_t crashes = 0;
-  std::string claimed_by;
-  std::size_t bytes = 0;  // TextBytes of the task, where asked for
-  WallTime created_at{};  // where asked for
-  // Of a waiting row, where asked for. Without it the claim reads the row: a store may leave it out, and does
-  // so where the texts are large.
-  std::optional<ScannedTask> contents = {};
 };
 
 // Rows of one table with one attempt number seen; at most kMaxBatchRows ids.

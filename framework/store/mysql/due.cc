@@ -35,9 +35,14 @@ std::string HandlerCondition(const TableSlices& scope) {
   return "handler IN (" + names + ") AND ";
 }
 
-// The first query of a map brings the clock and the pauses with it.
-constexpr const char* kHeadText =
-    "SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0 UNION ALL SELECT '',0,what,0,NULL,0,0,0 FROM millrace_pauses";
+// The first query of a map brings the clock and the pauses with it; the later ones have no more than the
+// form.
+std::string HeadText(bool first, const char* beside) {
+  std::string text = std::string("SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0") + beside;
+  if (first)
+    text += std::string(" UNION ALL SELECT '',0,what,0,NULL,0,0,0") + beside + " FROM millrace_pauses";
+  return text;
+}
 
 constexpr const char* kTextBytes =
     ",LENGTH(params)+COALESCE(LENGTH(last_error),0)+COALESCE(LENGTH(progress),0)";
@@ -50,6 +55,7 @@ constexpr const char* kContents =
     "NULLIF(updated_at,created_at),expires_at";
 constexpr unsigned kContentsColumn = 9;
 constexpr unsigned kCreatedColumn = kContentsColumn + 6;
+constexpr unsigned kTaskBytesColumn = kContentsColumn + 9;  // of a map's row of a task alone
 
 std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
   constexpr unsigned kFirst = kContentsColumn;
@@ -74,6 +80,19 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
   contents->updated_at = read.Time(kFirst + 7).value_or(row.created_at);
   task.expires_at = read.Time(kFirst + 8);
   return contents;
+}
+
+// One that a map has brought.
+ScanRow ReadDueRow(const DueGroup& group, const Row& read) {
+  ScanRow row;
+  row.id = read.Number(8);
+  row.run_at = group.first_run_at;
+  row.attempt = static_cast<std::uint32_t>(read.Number(6));
+  row.crashes = static_cast<std::uint32_t>(read.Number(7));
+  row.bytes = read.Number(kTaskBytesColumn);
+  row.created_at = read.Time(kCreatedColumn).value_or(WallTime{});
+  row.contents = ReadContents(group, row, read);
+  return row;
 }
 
 constexpr const char* kScanColumns = ",state,attempt,crashes,claimed_by";
@@ -109,9 +128,6 @@ bool AreJoined(std::span<const ScanRequest> requests) {
          std::adjacent_find(requests.begin(), requests.end(), std::not_fn(goes_on)) == requests.end();
 }
 
-// The later ones have no more than its form.
-constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6),0,0,0";
-
 // What one table may cost without being suspected; measured: 0.1 ms.
 constexpr Micros kEachTable = std::chrono::milliseconds(1);
 
@@ -123,9 +139,9 @@ void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& gr
 
 }  // namespace
 
-std::string DueText(const TableSlices& scope, bool with_later) {
+std::string DueText(const TableSlices& scope, bool with_later, const char* beside) {
   return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at)," +
-         (with_later ? "MAX(run_at)>UTC_TIMESTAMP(6)" : "0") + ",0,0 FROM " + scope.table +
+         (with_later ? "MAX(run_at)>UTC_TIMESTAMP(6)" : "0") + ",0,0" + beside + " FROM " + scope.table +
          " FORCE INDEX (due) WHERE " + SliceCondition(scope) + HandlerCondition(scope) +
          "urgency IS NOT NULL GROUP BY slice,handler,urgency";
 }
@@ -157,6 +173,12 @@ std::string DueAfterText(const DueGroup& group) {
          ",MIN(run_at),0,0,0 FROM " + group.table + " FORCE INDEX (due) WHERE slice=" + slice +
          " AND handler=" + handler + " AND urgency=" + urgency + " AND run_at>" +
          TimeLiteral(group.first_run_at) + " HAVING MIN(run_at) IS NOT NULL";
+}
+
+std::string RowsText(const TableSlices& scope, const std::string& ids) {
+  return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,run_at,attempt,crashes,id" + kContents +
+         kTextBytes + " FROM " + scope.table + " FORCE INDEX (PRIMARY) WHERE " + SliceCondition(scope) + ids +
+         " AND state=0 AND urgency IS NOT NULL AND run_at<=UTC_TIMESTAMP(6)";
 }
 
 std::string ScanText(const ScanRequest& request, std::size_t number) {
@@ -211,19 +233,26 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const Du
 
 Status MysqlTaskStore::ReadTables(std::span<const DueScope> part, bool first, const DueWanted& wanted,
                                   DueMap& map) {
-  std::string sql = first ? kHeadText : kNoHeadText;
+  const bool any_rows = std::any_of(part.begin(), part.end(), [&](const DueScope& scope) {
+    return wanted.rows.contains(scope.whole.table);
+  });
+  const char* const beside = any_rows ? kNoTask : "";
+  std::string sql = HeadText(first, beside);
   for (const DueScope& scope : part) {
     const TableName& table = scope.whole.table;
     const auto newer = wanted.newer.find(table);
-    if (!wanted.IsPart()) sql += " UNION ALL (" + DueText(scope.whole, wanted.begins_parts) + ")";
+    if (!wanted.IsPart()) sql += " UNION ALL (" + DueText(scope.whole, wanted.begins_parts, beside) + ")";
     const std::uint64_t id = newer == wanted.newer.end() ? 0 : newer->second;
     if (wanted.begins_parts) sql += " UNION ALL (" + GreatestText(table, id) + ")";
     if (wanted.IsPart()) sql += " UNION ALL (" + NewRowsText(table, id) + ")";
     for (const DueGroup& group : wanted.after) {
       if (group.table == table) sql += " UNION ALL (" + DueAfterText(group) + ")";
     }
+    if (const auto rows = wanted.rows.find(table); rows != wanted.rows.end())
+      sql += " UNION ALL (" + RowsText(scope.whole, WithIds(Sorted(rows->second))) + ")";
   }
   std::set<TableName> with_rows;
+  DueRows rows;
   const BootTime start = BootClock::now();
   BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {
     const bool timed = !row.Null(5);
@@ -235,6 +264,12 @@ Status MysqlTaskStore::ReadTables(std::span<const DueScope> part, bool first, co
       return;
     }
     const std::uint64_t id = row.Number(8);
+    DueGroup group{*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
+                   static_cast<std::uint32_t>(row.Number(4)), at};
+    if (any_rows && !row.Null(kTaskBytesColumn)) {
+      rows[GroupKeyOf(group)].push_back(ReadDueRow(group, row));
+      return;
+    }
     if (id > 0 || !timed) {
       std::uint64_t& greatest = map.greatest[*table];
       greatest = std::max(greatest, id);
@@ -242,9 +277,11 @@ Status MysqlTaskStore::ReadTables(std::span<const DueScope> part, bool first, co
     if (!timed) return;
     with_rows.insert(*table);
     std::vector<DueGroup>& groups = wanted.IsPart() && id == 0 ? map.after : map.groups;
-    groups.push_back({*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
-                      static_cast<std::uint32_t>(row.Number(4)), at, row.Number(6) != 0, row.Number(7)});
+    group.later = row.Number(6) != 0;
+    group.rows = row.Number(7);
+    groups.push_back(std::move(group));
   }));
+  map.rows.merge(rows);
   // An empty table takes its time for being opened; only one with rows can be read in the wrong way.
   const Micros beyond = BootClock::now() - start - kEachTable * static_cast<int>(part.size());
   if (wanted.IsPart()) return {};
@@ -265,6 +302,7 @@ Status MysqlTaskStore::ReadEach(std::span<const DueScope> part, bool first, cons
       map.groups.insert(map.groups.end(), own.groups.begin(), own.groups.end());
       map.after.insert(map.after.end(), own.after.begin(), own.after.end());
       map.greatest.merge(own.greatest);
+      map.rows.merge(own.rows);
     } else if (IsOfTheTable(read.error().code, session_.last_code())) {
       map.refused.insert_or_assign(scope.whole.table, read.error().message);
     } else {

@@ -17,8 +17,11 @@ inline constexpr std::size_t kTablesPerQuery = 256;
 // accord).
 inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
+// What follows a map's own columns where rows of tasks stand beside it (RowsText), which have more.
+inline constexpr const char* kNoTask = ",NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL";
+
 // May answer with groups that the scope does not cover.
-std::string DueText(const TableSlices& scope, bool with_later = false);
+std::string DueText(const TableSlices& scope, bool with_later = false, const char* beside = "");
 // Every group of a table, held rows too; its place stands in the first column.
 std::string GroupsText(const TableName& table, std::size_t place);
 // No less than `id`, and from there on, where it is known: from the end of the table it may be far to the
@@ -28,6 +31,9 @@ std::string GreatestText(const TableName& table, std::uint64_t id);
 std::string NewRowsText(const TableName& table, std::uint64_t id);
 // The first row of one group that is due after its `first_run_at`.
 std::string DueAfterText(const DueGroup& group);
+// Those of these rows that wait and are due, of the scope's slices; `ids` is a condition as sql_text.h makes
+// it.
+std::string RowsText(const TableSlices& scope, const std::string& ids);
 // A row begins with `number`, which tells the requests of one statement apart.
 std::string ScanText(const ScanRequest& request, std::size_t number = 0);
 // At most so many rows of joined requests, slice by slice, with which a row begins.

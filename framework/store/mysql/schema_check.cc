@@ -214,6 +214,8 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       {"due map", DueText(all), "due", "for group-by", "filesort"},
       {"due map of some slices", DueText(some), "due", "for group-by", "filesort"},
       {"due map of some handlers", DueText(group_of), "due", "for group-by", "filesort"},
+      {"due map beside tasks", DueText(some, false, kNoTask), "due", "for group-by", "filesort"},
+      {"due tasks by id", RowsText(some, rows), "PRIMARY", "", "filesort"},
       {"scan", ScanText(scan), "due", "", "filesort"},
       {"scan of some slices", ScanJoinedText(joined, 100), "due", "", "filesort"},
       {"claim", ClaimText(table, rows, claimer.number, 0), "PRIMARY", "", "filesort"},

@@ -31,6 +31,7 @@ class MysqlFixture final : public SqlFixture {
 
   Store& store() override { return *store_; }
   bool late_commits() const override { return true; }
+  bool brings_tasks() const override { return true; }
   std::unique_ptr<SqlClient> NewClient() override { return std::make_unique<MysqlClient>(database_); }
 
  protected:

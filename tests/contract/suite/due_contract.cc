@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "framework/base/time_text.h"
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace::engine {
@@ -169,6 +170,90 @@ TEST_P(StoreContract, APartTellsOfNewRowsAndOfWhatItAsksFor) {
   const auto nothing = tasks().Due(some, {.newer = {{kDefaultTable, last}}});
   ASSERT_TRUE(nothing) << nothing.error().message;
   EXPECT_TRUE(nothing->groups.empty() && nothing->after.empty() && nothing->greatest.empty());
+}
+
+// All that a page brings of a task.
+std::string AsText(const ScannedTask& scanned) {
+  const Task& task = scanned.task;
+  std::string text = ToString(task.key);
+  for (const std::string& one : {task.handler, task.params, task.biz_key, task.batch, task.progress})
+    text += " " + one;
+  for (const std::uint64_t one :
+       {std::uint64_t{task.slice}, std::uint64_t{task.priority}, std::uint64_t{task.attempt},
+        std::uint64_t{task.failures}, std::uint64_t{task.crashes}, std::uint64_t{task.cancel}})
+    text += " " + std::to_string(one);
+  for (const WallTime one :
+       {task.run_at, task.created_at, task.expires_at.value_or(WallTime{}), scanned.updated_at})
+    text += " " + FormatTime(one);
+  return text;
+}
+
+TEST_P(StoreContract, AMapBringsTheDueTasksOfTheseIdsAsAPageDoes) {
+  const WallTime now = Now();
+  const auto first = operations()
+                         .Submit("tasks", {{{.handler = "asked",
+                                             .params = R"({"n":1})",
+                                             .biz_key = "k",
+                                             .batch = "b",
+                                             .run_at = now - hours(1),
+                                             .slice = 1,
+                                             .expires_at = now + hours(1)}}})
+                         .value()
+                         .ids[0];
+  const Task claimed = ClaimOne(first);
+  ASSERT_TRUE(tasks().SaveProgress("w.1", std::vector<TaskProgress>{{claimed.key, claimed.attempt, "half"}}));
+  Settlement retry = End(claimed, Settlement::To::Waiting, "why");
+  retry.failed_attempt = true;
+  Settle({retry});
+  const auto second = Add({.handler = "asked", .slice = 1, .run_at = now - hours(2)});
+  const std::string params = R"({"text":")" + std::string(5000, 'x') + R"("})";
+  const auto large = Add({.handler = "large", .params = params, .slice = 2});
+  std::vector<std::uint64_t> asked{second, large, first, first};
+  asked.push_back(Add({.handler = "later", .slice = 1, .run_at = now + hours(1)}));
+  asked.push_back(Add({.handler = "held", .slice = 1, .state = 3}));
+  asked.push_back(Add({.handler = "running", .slice = 1}));
+  Claim({asked.back()});
+  asked.push_back(asked.back() + 1000);  // there is none
+  Add({.handler = "asked", .slice = 1});
+  const std::vector<TableSlices> all{{.table = "tasks"}};
+  const auto plain = tasks().Due(all);
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_TRUE(plain->rows.empty());
+  const auto map = tasks().Due(all, {.rows = {{kDefaultTable, asked}}});
+  ASSERT_TRUE(map) << map.error().message;
+  EXPECT_EQ(map->groups.size(), plain->groups.size());
+  EXPECT_EQ(map->rows.empty(), !fixture().brings_tasks());
+  if (map->rows.empty()) return;
+  ASSERT_EQ(map->rows.size(), 3U) << "one that has failed is of another urgency";
+  std::vector<std::uint64_t> brought;
+  for (const DueGroup& group : plain->groups) {
+    const auto found = map->rows.find(GroupKeyOf(group));
+    if (found == map->rows.end()) continue;
+    ASSERT_EQ(found->second.size(), 1U);
+    const ScanRow& row = found->second[0];
+    brought.push_back(row.id);
+    const auto page = tasks().Scan({.group = group, .limit = 1, .with_bytes = true, .with_contents = true});
+    ASSERT_TRUE(page) << page.error().message;
+    const ScanRow& read = page->at(0);
+    EXPECT_EQ(row.id, read.id);
+    EXPECT_EQ(row.run_at, read.run_at);
+    EXPECT_EQ(row.state, read.state);
+    EXPECT_EQ(row.attempt, read.attempt);
+    EXPECT_EQ(row.bytes, read.bytes);
+    EXPECT_EQ(row.created_at, read.created_at);
+    EXPECT_EQ(row.contents.has_value(), row.id != large) << "it is read once it is claimed";
+    ASSERT_EQ(row.contents.has_value(), read.contents.has_value());
+    if (row.contents) {
+      EXPECT_EQ(AsText(*row.contents), AsText(*read.contents));
+      EXPECT_EQ(row.contents->updated_at > row.created_at, row.id == first);
+    }
+  }
+  std::ranges::sort(brought);
+  EXPECT_EQ(brought, (std::vector{first, second, large}));
+  const std::vector<TableSlices> others{{.table = "tasks", .all = false, .slices = {3}}};
+  const auto of_others = tasks().Due(others, {.rows = {{kDefaultTable, asked}}});
+  ASSERT_TRUE(of_others) << of_others.error().message;
+  EXPECT_TRUE(of_others->rows.empty()) << "of slices that were not asked for";
 }
 
 TEST_P(StoreContract, DueMapLeavesHeldRowsOutAndRunningOnesIn) {

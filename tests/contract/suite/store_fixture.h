@@ -52,6 +52,8 @@ class StoreFixture {
     virtual Status Commit() = 0;
   };
   virtual bool late_commits() const { return false; }
+  // A map brings the tasks that it is asked for by their ids.
+  virtual bool brings_tasks() const { return false; }
   virtual std::unique_ptr<LateRow> InsertLate(const TableName&, const PlainRow&) { return nullptr; }
 };
 

@@ -59,10 +59,11 @@ Event MapOf(std::uint64_t number, const std::string& database, const std::string
 struct Row {
   std::uint64_t slice = 0;
   std::uint64_t state = 0;
+  std::uint64_t id = 1;
 };
 
 void AddRow(Event& event, const Row& row) {
-  event.Number(0, 1).Number(1, 8).Number(row.slice, 2).Number(row.state, 1);
+  event.Number(0, 1).Number(row.id, 8).Number(row.slice, 2).Number(row.state, 1);
   event.Number(4, 1).Text("noop").Number(0, 8).Number(2, 3).Text("{}");
 }
 
@@ -98,8 +99,22 @@ class BinlogReaderTest : public ::testing::Test {
 
 TEST_F(BinlogReaderTest, AnInsertedRowRingsWithItsSlice) {
   EXPECT_EQ(Read(MapOf(9, "shop", "tasks")), std::nullopt);
-  EXPECT_EQ(Read(Inserted(9, {{3, 0}, {1, 0}, {3, 0}})), (Ring{kDefaultTable, {1, 3}}));
-  EXPECT_EQ(Read(Inserted(9, {{12, 0}}, kWriteRows)), (Ring{kDefaultTable, {12}})) << "as MySQL writes it";
+  EXPECT_EQ(Read(Inserted(9, {{3, 0, 7}, {1, 0, 8}, {3, 0, 9}})), (Ring{kDefaultTable, {1, 3}, {7, 8, 9}}));
+  EXPECT_EQ(Read(Inserted(9, {{12, 0}}, kWriteRows)), (Ring{kDefaultTable, {12}, {1}}))
+      << "as MySQL writes it";
+}
+
+TEST_F(BinlogReaderTest, ManyRowsAreNotToldOneByOne) {
+  Read(MapOf(9, "shop", "tasks"));
+  std::vector<Row> rows;
+  Ring told{kDefaultTable, {3}};
+  for (std::uint64_t id = 1; id <= Ring::kMostRows; ++id) {
+    rows.push_back({3, 0, id});
+    told.rows.push_back(id);
+  }
+  EXPECT_EQ(Read(Inserted(9, rows)), told);
+  rows.push_back({3, 0, 100});
+  EXPECT_EQ(Read(Inserted(9, rows)), (Ring{kDefaultTable, {3}}));
 }
 
 TEST_F(BinlogReaderTest, WhatDoesNotWaitRingsNobody) {
@@ -108,7 +123,7 @@ TEST_F(BinlogReaderTest, WhatDoesNotWaitRingsNobody) {
   EXPECT_EQ(Read(Updated(9, {3, 0}, {3, 2})), std::nullopt) << "claimed";
   Event gone(kDeleteRowsV1);
   EXPECT_EQ(Read(gone.Number(9, 6).Number(1, 2)), std::nullopt) << "settled";
-  EXPECT_EQ(Read(Updated(9, {3, 3}, {3, 0})), (Ring{kDefaultTable, {3}})) << "released";
+  EXPECT_EQ(Read(Updated(9, {3, 3}, {3, 0})), (Ring{kDefaultTable, {3}, {1}})) << "released";
 }
 
 TEST_F(BinlogReaderTest, AnotherTableOrDatabaseRingsNobody) {
@@ -129,7 +144,7 @@ TEST_F(BinlogReaderTest, ADatabaseIsKnownByItsNameAsTheServerComparesNames) {
   exact.Read(map);
   any.Read(map);
   EXPECT_EQ(exact.Read(rows).ring, std::nullopt);
-  EXPECT_EQ(any.Read(rows).ring, (Ring{kDefaultTable, {3}}));
+  EXPECT_EQ(any.Read(rows).ring, (Ring{kDefaultTable, {3}, {1}}));
   const Bytes elsewhere = Statement("other", "INSERT INTO SHOP.tasks (handler) VALUES ('noop')");
   EXPECT_EQ(exact.Read(elsewhere).ring, std::nullopt);
   EXPECT_EQ(any.Read(elsewhere).ring, Ring{});
@@ -149,7 +164,7 @@ TEST_F(BinlogReaderTest, ChecksumsArePassedOverWhereTheFileHasThem) {
   Read(description.Text("10.11.19-MariaDB").Number(1, 1).Number(4711, 4));
   const auto checked = [](Event event) { return event.Number(0xFFFFFFFF, 4); };
   Read(checked(MapOf(9, "shop", "tasks")));
-  EXPECT_EQ(Read(checked(Inserted(9, {{3, 0}}))), (Ring{kDefaultTable, {3}}));
+  EXPECT_EQ(Read(checked(Inserted(9, {{3, 0}}))), (Ring{kDefaultTable, {3}, {1}}));
 }
 
 TEST_F(BinlogReaderTest, TheEndOfAFileIsToldAndItsNameForAConnectionIsNot) {
@@ -227,11 +242,11 @@ TEST_F(BinlogReaderTest, ReadsWhatARealServerWrote) {
     auto& of_statement = rings[event.what];
     if (const auto ring = Read(event.bytes)) of_statement.push_back(*ring);
   }
-  EXPECT_THAT(rings["plain INSERT"], ElementsAre(Ring{kDefaultTable, {5}}));
-  EXPECT_THAT(rings["three rows"], ElementsAre(Ring{kDefaultTable, {0, 15}}));
-  EXPECT_THAT(rings["every column"], ElementsAre(Ring{kDefaultTable, {7}}));
+  EXPECT_THAT(rings["plain INSERT"], ElementsAre(Ring{kDefaultTable, {5}, {1}}));
+  EXPECT_THAT(rings["three rows"], ElementsAre(Ring{kDefaultTable, {0, 15}, {2, 3, 4}}));
+  EXPECT_THAT(rings["every column"], ElementsAre(Ring{kDefaultTable, {7}, {5}}));
   EXPECT_THAT(rings["claim"], IsEmpty());
-  EXPECT_THAT(rings["back to waiting"], ElementsAre(Ring{kDefaultTable, {5}}));
+  EXPECT_THAT(rings["back to waiting"], ElementsAre(Ring{kDefaultTable, {5}, {1}}));
   EXPECT_THAT(rings["settle"], IsEmpty());
   EXPECT_THAT(rings["minimal image"], ElementsAre(Ring{kDefaultTable, {}})) << "its slice is not in the log";
   EXPECT_THAT(rings["another table"], IsEmpty());

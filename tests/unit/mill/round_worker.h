@@ -69,6 +69,7 @@ class StoreScan final : public Driven<ScanPort> {
     clock_.Advance(refused ? std::chrono::seconds(2) : wanted.IsPart() ? parts_take : maps_take);
     if (refused) ++asked.refused;
     if (map && refused) map->refused.emplace(*unreadable, "somebody has locked the table");
+    if (map && brings) Bring(wanted, *map);
     return map;
   }
   // The map that hangs fails.
@@ -144,6 +145,7 @@ class StoreScan final : public Driven<ScanPort> {
   std::vector<ClaimSeen> seen;
   std::function<void()> at_page;
   std::function<void()> after_page;                    // once
+  bool brings = false;                                 // with a map, the tasks that it is asked for by id
   bool hangs = false;                                  // in the next map, until GoOn
   bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
   bool loses_a_claim = false;                          // the next one
@@ -163,6 +165,18 @@ class StoreScan final : public Driven<ScanPort> {
   Micros parts_take{0};
 
  private:
+  void Bring(const DueWanted& wanted, DueMap& map) {
+    for (const DueGroup& group : map.groups) {
+      const auto ids = wanted.rows.find(group.table);
+      if (ids == wanted.rows.end()) continue;
+      auto page = store_->Scan({.group = group, .with_bytes = true, .with_contents = true});
+      for (ScanRow& row : *page) {
+        const bool is_wanted = std::ranges::find(ids->second, row.id) != ids->second.end();
+        if (is_wanted && row.state == TaskState::Waiting)
+          map.rows[GroupKeyOf(group)].push_back(std::move(row));
+      }
+    }
+  }
   Claimed ClaimNow(const ClaimRequest& request) {
     clock_.Advance(claim_takes);
     if (std::exchange(loses_a_claim, false) || loses_claims || asked.claims == loses_claim) {
