@@ -28,6 +28,8 @@ DURABLE = ("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=256M
            "--binlog-format=ROW", "--performance-schema=OFF")
 SQL = "INSERT INTO tasks (handler, params) VALUES ('stopwatch', %s)"
 POLL_MS = 200  # the program's own
+# Before each INSERT, somewhere between: another place in the poll's interval each time, and the cores have gone to sleep.
+REST_MS = (30, 270)
 # Seldom enough that it takes no core from those who are measured.
 LATE = "import time\nwhile True:\n t=time.monotonic_ns(); time.sleep(0.02); print(time.monotonic_ns()-t-20000000, flush=True)"
 
@@ -64,6 +66,10 @@ def lines_of(file):
         return []
 
 
+def rest():
+    time.sleep(random.uniform(*REST_MS) / 1e3)
+
+
 class Starts:
     """Milliseconds, a value for each task."""
 
@@ -84,7 +90,7 @@ class Starts:
 
 def commits(connection, starts):
     """Two, of rows that were written before, in a table that is none of the worker's."""
-    time.sleep(random.uniform(0.01, 0.25))
+    rest()
     with connection.cursor() as cursor:
         for took in starts.rested, starts.committed:
             cursor.execute("INSERT INTO beside.notes (text) VALUES ('a note')")
@@ -93,7 +99,8 @@ def commits(connection, starts):
             took.append((time.monotonic_ns() - began) / 1e6)
 
 
-def measure(server, arguments, tasks):
+def measure(server, arguments, tasks, beside=True):
+    """Starts; of COMMITs only where these are wanted `beside`."""
     run = tempfile.mkdtemp(dir=server.folder)
     log = os.path.join(run, "log")
     worker = Process("worker", [BINARY / "millrace", "worker", "--plugins", BINARY / "tests/bench_plugins", "--state-dir",
@@ -101,10 +108,10 @@ def measure(server, arguments, tasks):
                      server.environment)
     starts = Starts()
     try:
-        connection, beside = server.db.connect(), server.db.connect(autocommit=False)
+        connection, other = server.db.connect(), server.db.connect(autocommit=False)
         with connection.cursor() as cursor:
             for number in range(tasks + 20):  # the first ones wait for the worker's start
-                time.sleep(random.uniform(0.01, 0.25))  # another place in the poll's interval each time
+                rest()
                 sent = time.monotonic_ns()
                 cursor.execute(SQL, f'{{"sent_ns":{sent},"log":"{log}"}}')
                 starts.trips.append((time.monotonic_ns() - sent) / 1e6)
@@ -112,9 +119,10 @@ def measure(server, arguments, tasks):
                 wait_until("the task has run", lambda: len(lines_of(log)) > number or not worker.runs(), 30, 0.002)
                 if not worker.runs():
                     raise AssertionError(worker.output()[-2000:])
-                commits(beside, starts)
+                if beside:
+                    commits(other, starts)
         connection.close()
-        beside.close()
+        other.close()
     finally:
         worker.terminate()
     starts.waited = [int(line) / 1e6 for line in lines_of(log)]

@@ -3,7 +3,8 @@
 //   peer.mjs PEER left                   prints how many jobs are not done
 //   peer.mjs PEER work SETTING           runs jobs until SIGTERM: a line with the count every 100 ms, and at the end a
 //                                        line of JSON: when how many were done, and how long each job with a time waited
-//   peer.mjs PEER produce COUNT PAUSE    adds jobs one at a time, with pauses of up to PAUSE ms, each with the time at
+//   peer.mjs PEER produce COUNT LEAST MOST
+//                                        adds jobs one at a time, with pauses of LEAST to MOST ms, each with the time at
 //                                        which it was sent; prints how long each took to add
 // PEER_URL is the server's. Times are in nanoseconds, by the clock that all processes of a machine share.
 import { setTimeout as pause } from "node:timers/promises";
@@ -130,10 +131,10 @@ async function work(peer, setting) {
   console.log(JSON.stringify({ samples, waits, count }));
 }
 
-async function produce(peer, count, longest) {
+async function produce(peer, count, least, most) {
   const trips = [];
   for (let i = 0; i < count; ++i) {
-    await pause(Math.random() * longest);
+    await pause(least + Math.random() * (most - least));
     const sent = now();
     await peer.add({ sent });
     trips.push(now() - sent);
@@ -150,7 +151,7 @@ if (role === "fill") {
 } else if (role === "work") {
   await work(peer, words[0]);
 } else if (role === "produce") {
-  await produce(peer, Number(words[0]), Number(words[1]));
+  await produce(peer, ...words.map(Number));
 }
 await peer.close();
 process.exit(0);

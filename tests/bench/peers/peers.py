@@ -170,8 +170,8 @@ def latency_peer(setting, tasks):
         node(server, setting.peer, "left")  # makes its tables
         worker = Worker(server, setting, 0)
         wait_until("the worker is there", lambda: worker.count() is not None, 30, 0.05)
-        node(server, setting.peer, "produce", 20, 20)  # what is done for the first time takes longer
-        trips = json.loads(node(server, setting.peer, "produce", tasks, 50))["trips"]
+        node(server, setting.peer, "produce", 20, 0, 20)  # what is done for the first time takes longer
+        trips = json.loads(node(server, setting.peer, "produce", tasks, *latency.REST_MS))["trips"]
         wait_until("all have started", lambda: worker.count() >= tasks + 20, 60)
         waits = worker.end()["waits"][20:]
     return [wait / 1e6 for wait in waits], [trip / 1e6 for trip in trips]
@@ -193,7 +193,8 @@ def latencies(options):
     with latency.Server() as server:
         for _ in range(options.rounds):
             for way, arguments in ways.items():
-                note(f"{MILLRACE}, {way}", *latency.measure(server, arguments, options.tasks))
+                starts = latency.measure(server, arguments, options.tasks, beside=False)
+                note(f"{MILLRACE}, {way}", starts.waited, starts.trips)
             for setting in sides:
                 note(title(setting), *latency_peer(setting, options.tasks))
     for name, waits in pooled.items():
