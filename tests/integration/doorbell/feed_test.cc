@@ -299,6 +299,7 @@ TEST(BinlogFeedOfLowerCaseNames, HearsADatabaseHoweverTheUrlSpellsIt) {
   ASSERT_EQ(heard.size(), 1U);
   EXPECT_EQ(heard[0].table, kDefaultTable);
   EXPECT_THAT(heard[0].slices, ::testing::ElementsAre(5U));
+  EXPECT_EQ(heard[0].rows.size(), 1U);
 }
 
 TEST(BinlogFeedWithoutLog, SaysThatThereIsNone) {

@@ -109,6 +109,17 @@ TEST_F(RungTasksTest, ALaneHasNoMoreOfThemThanItTakes) {
   EXPECT_THAT(Claimed(), ::testing::UnorderedElementsAreArray(ids));
 }
 
+TEST_F(RungTasksTest, BandsAreLeftToTheirPages) {
+  ScanOrder order;
+  order.bands["report"] = {{.every = std::chrono::minutes(1)}};
+  worker_.Configure({}, order);
+  Go(seconds(1));
+  const auto ids = Submit(1);
+  Ring(ids);
+  EXPECT_THAT(BeforeAPage(), IsEmpty());
+  EXPECT_EQ(Claimed(), ids);
+}
+
 // A part knows how many rows there are: beside an old snapshot a page that asks for more takes long.
 TEST_F(RungTasksTest, PartsOfAMapAreLeftToTheirPages) {
   worker_.scan.maps_take = milliseconds(500);
