@@ -56,7 +56,7 @@ ordered_json Members(const std::string& shard, const TaskRecord& record) {
   out["expires_at"] = TimeOrNull(task.expires_at == kNeverExpires ? std::nullopt : task.expires_at);
   out["finished_at"] = TimeOrNull(record.finished_at);
   out["result"] = TextOrNull(record.result);
-  out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);
+  out["idempotency_key"] = IdempotencyKey(shard, task);
   out["attempts"] = ordered_json::array();
   for (const AttemptRecord& attempt : record.attempts) {
     out["attempts"].push_back({{"attempt", attempt.attempt},

@@ -42,17 +42,16 @@ class OpenedHandler final : public HandlerInstance {
 
 Outcome OpenedHandler::NextRetry(const std::string& shard, const Task& task, Outcome failed,
                                  std::uint32_t failure, Micros ladder_delay) {
-  const TaskName name{shard, task.key};
-  const std::string text = ToString(name);
-  const std::string idempotency_key = IdempotencyKey(name, task.created_at);
-  const millrace_task raw = RawTask(task, text, idempotency_key);
+  const std::string idempotency_key = IdempotencyKey(shard, task);
+  const millrace_task raw = RawTask(task, idempotency_key);
   const millrace_failure asked{sizeof asked, failure, ladder_delay.count(), ToText(failed.text),
                                ToText(failed.error_class)};
   millrace_outcome answer{sizeof answer, -1, 0, 0, asked.text, asked.error_class};
   try {
     answer.kind = descriptor_.next_retry(instance_, &raw, &asked, &answer.delay_us);
   } catch (...) {
-    LogError("A handler threw when it was asked for its next attempt", {{"task", text}});
+    LogError("A handler threw when it was asked for its next attempt",
+             {{"task", std::string(NameIn(idempotency_key))}});
   }
   const bool decided = answer.kind == MILLRACE_RETRY || answer.kind == MILLRACE_FAIL;
   return decided ? ReadOutcome(&answer) : failed;

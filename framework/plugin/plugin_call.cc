@@ -3,7 +3,10 @@
 #include <millrace/json.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <exception>
+#include <memory_resource>
 
 #include "framework/base/utf8.h"
 #include "framework/plugin/abi.h"
@@ -14,6 +17,9 @@ namespace {
 constexpr std::int64_t kLatestTime =
     253'402'300'799'000'000;  // 9999-12-31T23:59:59Z, as far as a DATETIME goes
 constexpr std::int64_t kLongestDelay = 100LL * 366 * 86'400 * 1'000'000;
+
+// Of a task of which the plugin has said nothing: none can say that.
+constexpr OutcomeKind kUnsaid = OutcomeKind::GiveBack;
 
 // False where the time is impossible.
 bool ReadTime(const millrace_outcome& raw, Outcome& outcome) {
@@ -117,6 +123,7 @@ Outcome ReadOutcome(const millrace_outcome* given) {
   if (!raw) return BadOutcome("its struct is too small");
   constexpr OutcomeKind kKinds[] = {OutcomeKind::Done, OutcomeKind::Retry, OutcomeKind::Fail,
                                     OutcomeKind::Snooze, OutcomeKind::Skip};
+  static_assert(std::find(std::begin(kKinds), std::end(kKinds), kUnsaid) == std::end(kKinds));
   if (raw->kind < MILLRACE_DONE || raw->kind > MILLRACE_SKIP) {
     return BadOutcome("there is no kind " + std::to_string(raw->kind));
   }
@@ -131,7 +138,7 @@ Outcome ReadOutcome(const millrace_outcome* given) {
   return outcome;
 }
 
-millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key) {
+millrace_task RawTask(const Task& task, std::string_view idempotency_key) {
   millrace_task raw{};
   raw.struct_size = sizeof raw;
   raw.attempt = task.attempt;
@@ -139,7 +146,7 @@ millrace_task RawTask(const Task& task, const std::string& name, const std::stri
   raw.priority = task.priority;
   raw.run_at_us = task.run_at.time_since_epoch().count();
   raw.created_at_us = task.created_at.time_since_epoch().count();
-  raw.name = ToText(name);
+  raw.name = ToText(NameIn(idempotency_key));
   raw.handler = ToText(task.handler);
   raw.params = ToText(task.params);
   raw.key = ToText(task.biz_key);
@@ -256,7 +263,7 @@ struct PluginCall::HostFunctions {
 };
 
 PluginCall::PluginCall(std::span<const Task* const> tasks, CallContext& context)
-    : tasks_(tasks), context_(context), outcomes_(tasks.size()) {}
+    : tasks_(tasks), context_(context), outcomes_(tasks.size(), {kUnsaid, {}, {}, {}, {}}) {}
 
 std::int32_t PluginCall::Refuse(std::string why, millrace_text* error) {
   error_ = std::move(why);
@@ -265,15 +272,15 @@ std::int32_t PluginCall::Refuse(std::string why, millrace_text* error) {
 }
 
 void PluginCall::RunHandler(const millrace_handler& handler, void* instance, const std::string& shard) {
-  std::vector<std::string> texts;
-  texts.reserve(2 * tasks_.size());
-  std::vector<millrace_task> raw;
+  std::array<std::byte, 1024> few;  // enough for most calls
+  std::pmr::monotonic_buffer_resource memory(few.data(), few.size());
+  std::pmr::vector<std::string> keys(&memory);
+  keys.reserve(tasks_.size());
+  std::pmr::vector<millrace_task> raw(&memory);
   raw.reserve(tasks_.size());
   for (const Task* task : tasks_) {
-    const TaskName name{shard, task->key};
-    texts.push_back(ToString(name));
-    texts.push_back(IdempotencyKey(name, task->created_at));
-    raw.push_back(RawTask(*task, texts[texts.size() - 2], texts.back()));
+    keys.push_back(IdempotencyKey(shard, *task));
+    raw.push_back(RawTask(*task, keys.back()));
   }
   handler.run(instance, reinterpret_cast<millrace_call*>(this), &HostFunctions::kTable, raw.data(),
               raw.size());
@@ -281,22 +288,23 @@ void PluginCall::RunHandler(const millrace_handler& handler, void* instance, con
 
 void PluginCall::EndTask() {
   if (!current_) return;
-  const std::optional<Outcome>& outcome = outcomes_[*current_];
+  const Outcome& outcome = outcomes_[*current_];
   current_.reset();
-  context_.EndTask(outcome && outcome->kind == OutcomeKind::Done);
+  context_.EndTask(outcome.kind == OutcomeKind::Done);
 }
 
 // A plugin that is older than MILLRACE_ALL_TASKS reports an exception for each task of the call.
 bool PluginCall::LooksThrown() const {
-  return !told_ && std::all_of(outcomes_.begin(), outcomes_.end(), [](const std::optional<Outcome>& one) {
-    return one && (one->error_class == "exception" || one->error_class == "bad_params");
+  return !told_ && std::all_of(outcomes_.begin(), outcomes_.end(), [](const Outcome& one) {
+    return one.error_class == "exception" || one.error_class == "bad_params";
   });
 }
 
 // A batch that gave fewer outcomes than it has tasks, or more: which of them is whose nobody can say.
 bool PluginCall::Mismatched() const {
   if (tasks_.size() == 1) return false;
-  return beyond_ || std::any_of(outcomes_.begin(), outcomes_.end(), [](const auto& one) { return !one; });
+  return beyond_ || std::any_of(outcomes_.begin(), outcomes_.end(),
+                                [](const Outcome& one) { return one.kind == kUnsaid; });
 }
 
 std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* instance,
@@ -311,19 +319,15 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   }
   if (thrown || LooksThrown() || Mismatched()) context_.Throw();
   EndTask();
-  std::vector<Outcome> outcomes;
-  outcomes.reserve(outcomes_.size());
-  for (std::optional<Outcome>& outcome : outcomes_) {
+  for (Outcome& outcome : outcomes_) {
     if (thrown) {
       // It may have stopped anywhere: what it said before does not count.
-      outcomes.push_back({OutcomeKind::Retry, Storable(*thrown), {}, {}, "exception"});
-    } else if (outcome) {
-      outcomes.push_back(*std::move(outcome));
-    } else {
-      outcomes.push_back(BadOutcome("it gave none for this task"));
+      outcome = {OutcomeKind::Retry, Storable(*thrown), {}, {}, "exception"};
+    } else if (outcome.kind == kUnsaid) {
+      outcome = BadOutcome("it gave none for this task");
     }
   }
-  return outcomes;
+  return std::move(outcomes_);
 }
 
 }  // namespace millrace::engine

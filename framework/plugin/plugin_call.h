@@ -27,7 +27,7 @@ Outcome BadOutcome(std::string why);
 Outcome ReadOutcome(const millrace_outcome* outcome);
 
 // A task as a plugin gets it; it points into what it is made of.
-millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key);
+millrace_task RawTask(const Task& task, std::string_view idempotency_key);
 
 // What a plugin sees as an opaque pointer. One per call of run(); on its thread alone.
 class PluginCall {
@@ -50,7 +50,7 @@ class PluginCall {
 
   std::span<const Task* const> tasks_;
   CallContext& context_;
-  std::vector<std::optional<Outcome>> outcomes_;
+  std::vector<Outcome> outcomes_;       // of a kind that no plugin can say where it gave none
   std::optional<std::size_t> current_;  // the task that the plugin has begun
   bool told_ = false;                   // it says whose SQL it sends
   bool beyond_ = false;                 // it gave an outcome for a task that the call does not have

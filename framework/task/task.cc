@@ -125,8 +125,12 @@ Status Validate(const NewTask& task) {
   return CheckExpiry(task, std::nullopt);
 }
 
-std::string IdempotencyKey(const TaskName& name, WallTime created_at) {
-  return ToString(name) + "@" + std::to_string(created_at.time_since_epoch().count());
+std::string IdempotencyKey(std::string_view shard, const Task& task) {
+  constexpr std::size_t kNumbers = 48;  // two of them, and what stands between
+  std::string key;
+  key.reserve(shard.size() + task.key.table.text().size() + kNumbers);
+  key.append(shard).append("/").append(task.key.table).append("/").append(std::to_string(task.key.id));
+  return key.append("@").append(std::to_string(task.created_at.time_since_epoch().count()));
 }
 
 std::string Shorten(std::string_view text, std::size_t limit) {
@@ -137,6 +141,7 @@ std::string Shorten(std::string_view text, std::size_t limit) {
 }
 
 std::string Storable(std::string_view text, std::size_t limit) {
+  if (text.empty()) return {};
   return Shorten(EscapeBroken(Shorten(text, limit)), limit);
 }
 

@@ -115,9 +115,13 @@ bool IsHandlerName(std::string_view name);
 // the store's constraint or the caller checks.
 Status Validate(const NewTask& task);
 
-// The idempotency key that handlers pass to partners: the task's name with its created_at. The same on every
-// attempt, new for an id that a lossy failover gives out again.
-std::string IdempotencyKey(const TaskName& name, WallTime created_at);
+// The idempotency key that handlers pass to partners: the task's name, an @ and its created_at. The same on
+// every attempt, new for an id that a lossy failover gives out again.
+std::string IdempotencyKey(std::string_view shard, const Task& task);
+// The name that stands in it.
+constexpr std::string_view NameIn(std::string_view idempotency_key) {
+  return idempotency_key.substr(0, idempotency_key.rfind('@'));
+}
 
 // What the texts take that it brings with it: params, last error, progress.
 inline std::size_t TextBytes(const Task& task) {

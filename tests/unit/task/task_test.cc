@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <tuple>
 
 #include "framework/task/expiry.h"
@@ -264,6 +265,19 @@ TEST(ExpiryTest, WhatWouldComeDueAgainTooLateEndsAtOnceWithWhatItsAttemptSaid) {
   task.expires_at = now - std::chrono::minutes(2);
   EXPECT_EQ(Settle({}, task, back, 0.5, now).to, Settlement::To::Waiting) << "the next start skips it";
   EXPECT_EQ(Settle({}, Failing(3), retry, 0.5, now).to, Settlement::To::Failed);
+}
+
+// A promise to partners: nothing of it may ever change.
+TEST(TaskNameTest, TheIdempotencyKeyIsTheNameAndWhenTheTaskWasCreated) {
+  Task task;
+  task.key = {"tasks_001", 17};
+  task.created_at = WallTime(Micros(1'700'000'000'000'001));
+  EXPECT_EQ(IdempotencyKey("main", task), "main/tasks_001/17@1700000000000001");
+  EXPECT_EQ(NameIn(IdempotencyKey("main", task)), "main/tasks_001/17");
+  task.key.id = std::numeric_limits<std::uint64_t>::max();
+  task.created_at = WallTime(Micros(-1));  // somebody wrote a time before 1970
+  EXPECT_EQ(IdempotencyKey("a@b", task), "a@b/tasks_001/18446744073709551615@-1");
+  EXPECT_EQ(NameIn(IdempotencyKey("a@b", task)), "a@b/tasks_001/18446744073709551615");
 }
 
 }  // namespace
