@@ -178,12 +178,12 @@ class LocalRunner final : public CallWatch {
     if (call_.stop != nullptr) call_.stop->Follow(std::move(attempts));
   }
 
-  void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override {
+  void Begin(const std::vector<AttemptPtr>& attempts, BootTime, BootTime deadline) override {
     for (const AttemptPtr& attempt : attempts) attempt->started.store(true);
     transaction_.ForgetSent();
     given_up_at_ = deadline + GraceAfter(setup_.config.timeout);
   }
-  bool Finish() override { return clock_.Now() < given_up_at_; }
+  bool Finish(BootTime) override { return clock_.Now() < given_up_at_; }
   void EndsTransaction() override {}
 
   // A watchdog had given it up long since.

@@ -142,8 +142,8 @@ Micros GraceAfter(Micros timeout) {
 std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart& part,
                                          TaskTransaction& transaction) {
   for (Round round{setup, part.attempts, transaction};; ++round.run) {
-    const BootTime began = clock_.Now();
-    round.deadline = part.deadline.value_or(began + setup.config.timeout);
+    round.began = clock_.Now();
+    round.deadline = part.deadline.value_or(round.began + setup.config.timeout);
     switch (RunOnce(round)) {
       case Next::Settle:
         return {};
@@ -153,21 +153,22 @@ std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart&
       case Next::OneByOne:
         return Singles(part.attempts);
       case Next::Halve:
-        return Halves(part.attempts, began, clock_.Now(), round.deadline);
+        return Halves(part.attempts, round.began, clock_.Now(), round.deadline);
     }
   }
 }
 
 Next AttemptRunner::RunOnce(const Round& round) {
-  const auto& [setup, attempts, transaction, run, deadline] = round;
+  const auto& [setup, attempts, transaction, run, began, deadline] = round;
   std::vector<const Task*> tasks;
   tasks.reserve(attempts.size());
   for (const AttemptPtr& attempt : attempts) tasks.push_back(&attempt->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
   WorkerContext call(clock_, watch_, attempts, transaction, deadline);
-  watch_.Begin(attempts, deadline);
+  watch_.Begin(attempts, began, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
-  const auto over = clock_.Now() >= deadline ? std::optional(setup.config.timeout) : std::nullopt;
+  const BootTime ended = clock_.Now();
+  const auto over = ended >= deadline ? std::optional(setup.config.timeout) : std::nullopt;
   bool overran = false;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i]));
@@ -176,7 +177,7 @@ Next AttemptRunner::RunOnce(const Round& round) {
     outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
                                std::move(outcomes[i]), random_.Unit());
   }
-  if (!watch_.Finish()) {  // not before: NextRetry is foreign code as well, and may hang
+  if (!watch_.Finish(ended)) {  // not before: NextRetry is foreign code as well, and may hang
     transaction.Rollback();
     return Next::Settle;  // the watchdog has ended them
   }

@@ -39,10 +39,10 @@ using LaneSetupPtr = std::shared_ptr<const LaneSetup>;
 class CallWatch {
  public:
   virtual ~CallWatch() = default;
-  virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) = 0;
-  // False when the watchdog has given the call up meanwhile: its attempts have ended, or run again, and
-  // whatever it did must not be committed.
-  virtual bool Finish() = 0;
+  virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime now, BootTime deadline) = 0;
+  // The handler has come back at `ended`. False when the watchdog has given the call up meanwhile: its
+  // attempts have ended, or run again, and whatever it did must not be committed.
+  virtual bool Finish(BootTime ended) = 0;
   // The transaction of these attempts is about to be committed or rolled back: nobody can end them any more.
   virtual void EndsTransaction() = 0;
   // Hands on what the handler saves of one of them. What comes from a call that was given up is dropped: the
@@ -112,6 +112,7 @@ class AttemptRunner {
     const std::vector<AttemptPtr>& attempts;
     TaskTransaction& transaction;
     int run = 1;
+    BootTime began{};
     BootTime deadline{};
   };
   Next RunOnce(const Round& round);

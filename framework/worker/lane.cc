@@ -276,6 +276,7 @@ bool Lane::Ends(LaneThread& thread) {
 // Gathers calls from what the thread took: as many as a batch handler takes, or one that runs alone.
 void Lane::RunTaken(LaneThread& thread, const LaneSetupPtr& setup) {
   const bool batches = setup->handler->MaxBatch() > 1;
+  BootTime now{};
   CallPart call;
   while (true) {
     if (auto part = thread.NextPart()) {
@@ -285,30 +286,29 @@ void Lane::RunTaken(LaneThread& thread, const LaneSetupPtr& setup) {
     AttemptPtr attempt = thread.Next();
     const bool alone = attempt != nullptr && attempt->alone.load(std::memory_order_relaxed);
     if (attempt != nullptr && (call.attempts.empty() || !alone)) {
-      if (ReadyToStart(attempt, setup->config.retry, parts_.clock.Now()))
-        call.attempts.push_back(std::move(attempt));
+      now = parts_.clock.Now();
+      if (ReadyToStart(attempt, setup->config.retry, now)) call.attempts.push_back(std::move(attempt));
       if (batches && !alone) continue;
     } else if (attempt != nullptr) {
       thread.KeepFirst(std::move(attempt));
     } else if (call.attempts.empty()) {
       return;
     }
-    if (!call.attempts.empty()) RunCall(thread, setup, call);
+    if (!call.attempts.empty()) RunCall(thread, setup, call, now);
     call.attempts.clear();
   }
 }
 
 // Part of a call that failed as a whole; some of its tasks may not be wanted any more.
 void Lane::RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part) {
-  std::erase_if(part.attempts, [&](const AttemptPtr& attempt) {
-    return !ReadyToStart(attempt, setup->config.retry, parts_.clock.Now());
-  });
+  const BootTime now = parts_.clock.Now();
+  std::erase_if(part.attempts,
+                [&](const AttemptPtr& attempt) { return !ReadyToStart(attempt, setup->config.retry, now); });
   if (part.attempts.size() == 1) part.deadline.reset();
-  if (!part.attempts.empty()) RunCall(thread, setup, part);
+  if (!part.attempts.empty()) RunCall(thread, setup, part, now);
 }
 
-void Lane::RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part) {
-  const BootTime began = parts_.clock.Now();
+void Lane::RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part, BootTime began) {
   thread.Call(setup, part);
   thread.ran.calls += 1;
   thread.ran.tasks += part.attempts.size();

@@ -140,7 +140,7 @@ class Lane {
   void RunTaken(LaneThread& thread, const LaneSetupPtr& setup);
   void RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part);
   void NoteRan(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
-  void RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part);
+  void RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part, BootTime began);
   void EndOverdue(LaneThread::Abandoned overdue);
 
   const LaneParts parts_;

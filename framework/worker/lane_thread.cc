@@ -78,8 +78,7 @@ void LaneThread::CloseEndedSessions() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second.host->Over(); });
 }
 
-void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
-  const BootTime now = clock_.Now();
+void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime now, BootTime deadline) {
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = *attempts[i];
     if (!attempts[i]->started.exchange(true)) {
@@ -96,11 +95,10 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
   state_ = CallState::Running;
 }
 
-bool LaneThread::Finish() {
-  const BootTime now = clock_.Now();
+bool LaneThread::Finish(BootTime ended) {
   {
     MutexLock lock(mutex_);
-    NoteRan(now);
+    NoteRan(ended);
     state_ = CallState::Concluding;
   }
   for (const std::size_t slot : slots_) recorder_.End(slot);

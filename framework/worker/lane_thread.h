@@ -87,8 +87,8 @@ class LaneThread final : public CallWatch {
   void SetHome();
   Thread& handle() { return thread_; }
 
-  void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
-  bool Finish() override;
+  void Begin(const std::vector<AttemptPtr>& attempts, BootTime now, BootTime deadline) override;
+  bool Finish(BootTime ended) override;
   void EndsTransaction() override;
   void Save(Attempt& attempt, std::string progress) override;
 

@@ -56,8 +56,8 @@ class AttemptTest : public testing::Test, public CallWatch {
     std::vector<Settlement> landed;
   };
 
-  void Begin(const std::vector<AttemptPtr>&, BootTime) override {}
-  bool Finish() override { return true; }
+  void Begin(const std::vector<AttemptPtr>&, BootTime, BootTime) override {}
+  bool Finish(BootTime) override { return true; }
   void EndsTransaction() override {}
 
   // What becomes of the one task; `then` happens under each of its runs.

@@ -116,8 +116,8 @@ class LocalLane final : public CallWatch {
     std::vector<Settlement> ended;
   };
 
-  void Begin(const std::vector<AttemptPtr>&, BootTime) override { ++calls_; }
-  bool Finish() override {
+  void Begin(const std::vector<AttemptPtr>&, BootTime, BootTime) override { ++calls_; }
+  bool Finish(BootTime) override {
     clock_.Advance(std::chrono::microseconds(1));
     lease_->Renewed(clock_.Now());
     return true;
