@@ -92,7 +92,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
   }
   bool UnchangedSince(BootTime, BootTime) const override { return false; }
   // As in the product: what came of a claim that was sent ahead is told by Landed, however long it is there.
-  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
+  Reply<Claimed> Claim(ClaimRequest& request, bool ahead) override {
     claims_();
     taken_.clear();
     auto mail = std::make_shared<Mail<Claimed>>();
@@ -104,6 +104,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
                       arrived_ = std::move(claimed);
                       if (landing_) std::exchange(landing_, nullptr)->Deliver(TellLanded());
                     });
+    request.contents.clear();
     return Reply<Claimed>(std::move(mail));
   }
   bool HasLanded() const override { return !ahead_ || arrived_; }

@@ -37,7 +37,6 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
     work_.missed.insert(work_.missed.end(), missed.begin(), missed.end());
   } else if (claimed.error().code == ErrorCode::Unknown) {
     work_.claimed += request.ids.size();
-    request.contents.clear();  // it is resolved by what the rows are then
     unknown_.emplace_back(std::move(request), std::move(life));
   } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {
     std::string why = "it can't be claimed: " + claimed.error().message;

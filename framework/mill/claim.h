@@ -34,8 +34,9 @@ class ScanPort : public StrandPort {
   // See HeardWrites.
   virtual bool UnchangedSince(BootTime read, BootTime now) const = 0;
   // `ahead`: the strand asks for pages meanwhile, and the reply may come with Landed alone. One such at a
-  // time, and no other claim beside it; the request stays until then.
-  virtual Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) = 0;
+  // time, and no other claim beside it; the request stays until then, and is the port's: its contents are
+  // given away.
+  virtual Reply<Claimed> Claim(ClaimRequest& request, bool ahead) = 0;
   // The claim that was sent ahead is answered: Landed does not wait. True where there is none.
   virtual bool HasLanded() const = 0;
   // The claim that was sent ahead, if any, is answered, and whoever awaited that has gone on.

@@ -121,6 +121,7 @@ class Scanner {
     std::size_t count = 0;
     std::size_t bytes = 0;  // that they take
     std::size_t pages = 0;  // read for them
+    std::size_t read = 0;   // rows that the last statement has brought
 
     bool Full() const { return count >= wanted || room == 0; }
     bool MayRead() const { return !Full() && pages < kMostPages; }

@@ -175,8 +175,15 @@ void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
   };
   auto claim = std::find_if(claims.rbegin(), claims.rend(), fits);
   if (claim == claims.rend()) {
+    const bool first = claims.empty();  // and the only one, mostly
     claims.push_back({{group.table, {}, row.attempt, {}}, {}});
     claim = claims.rbegin();
+    if (first) {
+      const std::size_t most = std::min(wanted, read);
+      claim->request.ids.reserve(most);
+      if (row.contents) claim->request.contents.reserve(most);
+      claim->groups.reserve(most);
+    }
   }
   claim->request.ids.push_back(row.id);
   if (row.contents) claim->request.contents.push_back(std::move(*row.contents));
@@ -220,6 +227,7 @@ Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, std::size_
   }
   if (pages->size() < shares.size()) work.longest = kRowsAtOnce;  // some group has more than was expected
   if (rows > 0) mean_bytes_ = bytes / rows;
+  found.read = rows;
   std::vector<std::size_t> page_of(shares.size(), pages->size());  // those are not there
   for (std::size_t page = 0; page < pages->size(); ++page) page_of[asked[page]] = page;
   std::size_t looked = 0;

@@ -236,7 +236,7 @@ class TaskStore {
   // read anew. Rows locked by others are left out, not waited for beyond the store's lock wait. Unknown: some
   // or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead. Invalid: the database
   // refuses the claim of one of the rows, and none is claimed.
-  virtual Result<std::vector<Task>> Claim(const ClaimRequest& request) = 0;
+  virtual Result<std::vector<Task>> Claim(ClaimRequest request) = 0;
 
   // Moves rows that can't be claimed to the failed pool: those that still wait with the attempt seen and that
   // nobody has locked. `why` is their last error, kUnclaimable its class. Returns the ids of those moved.

@@ -72,7 +72,7 @@ class BlockingScan final : public Blocking<ScanPort> {
     return Ask(scan_, [&] { return store_->GreatestIds(tables); });
   }
   bool UnchangedSince(BootTime read, BootTime now) const override { return heard_.UnchangedSince(read, now); }
-  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
+  Reply<Claimed> Claim(ClaimRequest& request, bool ahead) override {
     if (ahead && beside_.Begin([this, &request] { claimed_ = ClaimBy(*claims_, request); })) {
       ahead_ = std::make_shared<Mail<Claimed>>();
       return Reply<Claimed>(ahead_);
@@ -103,9 +103,11 @@ class BlockingScan final : public Blocking<ScanPort> {
   }
 
  private:
-  Claimed ClaimBy(TaskStore& store, const ClaimRequest& request) {
+  Claimed ClaimBy(TaskStore& store, ClaimRequest& request) {
+    ClaimRequest given{request.table, request.incarnation, request.attempt, request.ids,
+                       std::exchange(request.contents, {})};
     const BootTime asked = BootClock::now();
-    auto tasks = claim_.Ask([&] { return store.Claim(request); });
+    auto tasks = claim_.Ask([&] { return store.Claim(std::move(given)); });
     if (!tasks && tasks.error().code == ErrorCode::Cancelled) NoteRefused(request);
     return {std::move(tasks), BootClock::now() - asked};
   }

@@ -22,23 +22,25 @@ void KeepNewest(std::vector<Task>& tasks, std::uint64_t claimed) {
 }
 
 // What a scan has read of these rows, which are sorted; nothing where one of them is missing.
-std::vector<const ScannedTask*> Scanned(const ClaimRequest& request, std::span<const std::uint64_t> ids) {
-  std::vector<const ScannedTask*> scanned;
+std::vector<ScannedTask*> Scanned(ClaimRequest& request, std::span<const std::uint64_t> ids) {
+  std::vector<ScannedTask*> scanned;
   if (request.contents.size() < ids.size()) return scanned;
   scanned.reserve(request.contents.size());
-  for (const ScannedTask& one : request.contents) scanned.push_back(&one);
+  for (ScannedTask& one : request.contents) scanned.push_back(&one);
   const auto id_of = [](const ScannedTask* one) { return one->task.key.id; };
   std::ranges::sort(scanned, {}, id_of);
-  std::erase_if(scanned, [&](const ScannedTask* one) {
-    return !std::binary_search(ids.begin(), ids.end(), id_of(one));
-  });
+  if (scanned.size() > ids.size()) {
+    std::erase_if(scanned, [&](const ScannedTask* one) {
+      return !std::binary_search(ids.begin(), ids.end(), id_of(one));
+    });
+  }
   if (!std::ranges::equal(scanned, ids, {}, id_of)) scanned.clear();
   return scanned;
 }
 
 // Each row by itself: a time that stands in another of them must not do. Rows that were put in together have
 // one time.
-std::string Unchanged(std::span<const ScannedTask* const> scanned) {
+std::string Unchanged(std::span<ScannedTask* const> scanned) {
   std::vector<FromId> parts;
   WallTime last{};
   for (const ScannedTask* one : scanned) {
@@ -72,7 +74,7 @@ std::string RunningRows(const TableName& table, const std::string& ids, std::uin
          " AND state=2 AND claimed_by=" + std::to_string(claimer) + " AND attempt=" + std::to_string(attempt);
 }
 
-Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
+Result<std::vector<Task>> MysqlTaskStore::Claim(ClaimRequest request) {
   BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   std::vector<std::uint64_t> ids = Sorted(request.ids);
@@ -86,9 +88,9 @@ Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
   return std::vector<Task>{};
 }
 
-Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
+Result<std::vector<Task>> MysqlTaskStore::ClaimIds(ClaimRequest& request, const sql::Claimer& claimer,
                                                    std::span<const std::uint64_t> ids) {
-  const std::vector<const ScannedTask*> scanned = Scanned(request, ids);
+  const std::vector<ScannedTask*> scanned = Scanned(request, ids);
   return scanned.empty() ? ClaimUnscanned(request, claimer, ids)
                          : ClaimScanned(request, claimer, ids, scanned);
 }
@@ -107,15 +109,15 @@ Result<std::vector<Task>> MysqlTaskStore::ReadHit(const ClaimRequest& request, c
 Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& request,
                                                        const sql::Claimer& claimer,
                                                        std::span<const std::uint64_t> ids,
-                                                       std::span<const ScannedTask* const> scanned) {
+                                                       std::span<ScannedTask* const> scanned) {
   const std::string rows = WithIds(ids);
   BOOST_OUTCOME_TRY(hit, session_.Write(ClaimText(request.table, rows, claimer.number, request.attempt,
                                                   Unchanged(scanned))));
   std::vector<Task> tasks;
   if (hit == ids.size()) {
     tasks.reserve(hit);
-    for (const ScannedTask* one : scanned) {
-      Task& task = tasks.emplace_back(one->task);
+    for (ScannedTask* one : scanned) {
+      Task& task = tasks.emplace_back(std::move(one->task));
       task.state = TaskState::Running;
       task.attempt = request.attempt + 1;
       task.claimed_by = claimer.name;

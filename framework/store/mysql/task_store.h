@@ -22,7 +22,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) override;
-  Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Claim(ClaimRequest request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
@@ -41,12 +41,13 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Result<std::vector<std::vector<ScanRow>>> ReadPages(
       const std::string& text, std::span<const ScanRequest> requests,
       const std::function<std::size_t(std::uint64_t first)>& place_of);
-  Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
+  Result<std::vector<Task>> ClaimIds(ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
   // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.
+  // What was scanned is given away where all of them are claimed.
   Result<std::vector<Task>> ClaimScanned(const ClaimRequest& request, const sql::Claimer& claimer,
                                          std::span<const std::uint64_t> ids,
-                                         std::span<const ScannedTask* const> scanned);
+                                         std::span<ScannedTask* const> scanned);
   Result<std::vector<Task>> ClaimUnscanned(const ClaimRequest& request, const sql::Claimer& claimer,
                                            std::span<const std::uint64_t> ids);
   // What a claim has hit, which is so many of these rows; at least one.

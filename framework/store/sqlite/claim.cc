@@ -29,7 +29,7 @@ Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
   return Fail(ErrorCode::Cancelled, "the incarnation " + claimer.name + " was marked dead in this shard");
 }
 
-Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
+Result<std::vector<Task>> SqliteTaskStore::Claim(ClaimRequest request) {
   BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {

@@ -15,7 +15,7 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
 
   Result<DueMap> Due(std::span<const TableSlices> tables, const DueWanted& wanted) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
-  Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Claim(ClaimRequest request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;

@@ -154,7 +154,7 @@ class ScannedShard final : public Driven<ScanPort> {
     return Result<std::vector<std::uint64_t>>();
   }
   bool UnchangedSince(BootTime, BootTime) const override { return false; }
-  Reply<Claimed> Claim(const ClaimRequest&, bool) override { return Claimed{}; }
+  Reply<Claimed> Claim(ClaimRequest&, bool) override { return Claimed{}; }
   bool HasLanded() const override { return true; }
   Reply<bool> Landed() override { return true; }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {

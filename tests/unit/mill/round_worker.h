@@ -104,7 +104,7 @@ class StoreScan final : public Driven<ScanPort> {
   bool UnchangedSince(BootTime read, BootTime now) const override {
     return heard && heard->UnchangedSince(read, now);
   }
-  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
+  Reply<Claimed> Claim(ClaimRequest& request, bool ahead) override {
     EXPECT_FALSE(ahead_) << "one claim beside another";
     ++asked.claims;
     if (!ahead) return ClaimNow(request);
@@ -177,7 +177,9 @@ class StoreScan final : public Driven<ScanPort> {
       }
     }
   }
-  Claimed ClaimNow(const ClaimRequest& request) {
+  Claimed ClaimNow(ClaimRequest& request) {
+    ClaimRequest given = request;
+    request.contents.clear();
     clock_.Advance(claim_takes);
     if (std::exchange(loses_a_claim, false) || loses_claims || asked.claims == loses_claim) {
       return Claimed{Fail(lost_as, "the connection was lost"), claim_takes};
@@ -189,7 +191,7 @@ class StoreScan final : public Driven<ScanPort> {
       clock_.Advance(std::chrono::seconds(2));
       return Claimed{Fail(ErrorCode::Conflict, "somebody has locked the table"), std::chrono::seconds(2)};
     }
-    Result<std::vector<Task>> tasks = store_->Claim(request);
+    Result<std::vector<Task>> tasks = store_->Claim(std::move(given));
     if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
     return Claimed{std::move(tasks), claim_takes};
   }
@@ -199,7 +201,7 @@ class StoreScan final : public Driven<ScanPort> {
   WallTime mapped_;
   std::shared_ptr<Mail<Result<DueMap>>> hanging_;
   std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim is on its way
-  const ClaimRequest* sent_ = nullptr;
+  ClaimRequest* sent_ = nullptr;
   std::optional<Claimed> answer_;  // to that
 };
 
