@@ -36,20 +36,23 @@ std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::share
   return attempts;
 }
 
-// Neighbours are of one slice and handler, mostly: the scope is asked once for them.
+// Those of one claim are of one table and handler, mostly, and of few slices: the scope is asked once for
+// each.
 void Attempts::LookUpScope(std::span<const AttemptPtr> attempts) const {
   const std::uint64_t version = parts_.scope.Version();
   const Task* before = nullptr;
-  bool may_start = false;
+  std::unordered_map<std::uint32_t, bool> may_start;  // by the slice
   for (const AttemptPtr& attempt : attempts) {
     const Task& task = attempt->task;
-    if (before == nullptr || before->slice != task.slice || before->handler != task.handler ||
-        before->key.table != task.key.table) {
-      may_start = parts_.scope.Owns(task.key.table, task.slice, task.handler) &&
-                  !parts_.scope.Paused(task.key.table, task.slice, task.handler);
-    }
+    if (before != nullptr && (before->handler != task.handler || before->key.table != task.key.table))
+      may_start.clear();
     before = &task;
-    attempt->may_start_at = may_start ? version : 0;
+    const auto [slice, is_new] = may_start.try_emplace(task.slice);
+    if (is_new) {
+      slice->second = parts_.scope.Owns(task.key.table, task.slice, task.handler) &&
+                      !parts_.scope.Paused(task.key.table, task.slice, task.handler);
+    }
+    attempt->may_start_at = slice->second ? version : 0;
   }
 }
 

@@ -6,6 +6,20 @@
 
 namespace millrace::engine {
 
+// The ids of the tables of one task after another: of one table, mostly.
+class InFlight::Neighbours {
+ public:
+  explicit Neighbours(std::pmr::map<TableName, Ids>& tables) : tables_(tables) {}
+  Ids& Of(const TableName& table) {
+    if (last_ == nullptr || last_->first != table) last_ = &*tables_.try_emplace(table).first;
+    return last_->second;
+  }
+
+ private:
+  std::pmr::map<TableName, Ids>& tables_;
+  std::pair<const TableName, Ids>* last_ = nullptr;
+};
+
 bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
   MutexLock lock(mutex_);
   const auto ids = tables_.find(table);
@@ -45,13 +59,10 @@ void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
   memory_.Add(bytes);
   MutexLock lock(mutex_);
   bytes_ += bytes;
-  const TableName* table = nullptr;
-  Ids* ids = nullptr;
+  Neighbours ids(tables_);
   for (const AttemptPtr& attempt : attempts) {
     const TaskKey& key = attempt->task.key;
-    if (table == nullptr || *table != key.table) ids = &tables_[key.table];
-    table = &key.table;
-    AttemptPtr& place = (*ids)[key.id];
+    AttemptPtr& place = ids.Of(key.table)[key.id];
     if (place) Uncount(*place);
     place = attempt;
   }
@@ -86,16 +97,22 @@ std::vector<std::uint64_t> InFlight::LeaveMissed(const ClaimRequest& request, st
 }
 
 void InFlight::Clear() {
-  std::map<TableName, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
+  std::vector<AttemptPtr> gone;  // attempts keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
-  gone.swap(tables_);
+  for (auto& [table, ids] : tables_) {
+    for (auto& [id, attempt] : ids) {
+      if (attempt) gone.push_back(std::move(attempt));
+    }
+  }
+  tables_.clear();
   memory_.Remove(bytes_ - expected_);
   bytes_ = expected_;
 }
 
 bool InFlight::Leave(std::span<const TaskKey* const> keys) {
   MutexLock lock(mutex_);
-  for (const TaskKey* key : keys) Erase(tables_[key->table], key->id);
+  Neighbours ids(tables_);
+  for (const TaskKey* key : keys) Erase(ids.Of(key->table), key->id);
   return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
 }
 

@@ -33,24 +33,11 @@ bool SameLife(const AttemptResult& a, const AttemptResult& b) {
 
 }  // namespace
 
-SettleQueues::Queue& SettleQueues::Of(From from) {
-  switch (from) {
-    case From::Fresh:
-      return fresh_;
-    case From::Unknown:
-      return unknown_;
-    case From::Aside:
-      break;
-  }
-  return aside_;
-}
-
 std::optional<SettleQueues::Wakes> SettleQueues::Land(AttemptResult& result) {
   Gone(1);
   MutexLock lock(mutex_);
   if (closed_) return std::nullopt;
-  Queue& queue = result.verify ? unknown_ : fresh_;
-  queue.push_back({std::move(result), {}});
+  Of(result.verify ? From::Unknown : From::Fresh).push_back(std::move(result));
   return Wanted();
 }
 
@@ -76,35 +63,48 @@ SettleQueues::Wakes SettleQueues::Wanted() {
 }
 
 SettleQueues::Results SettleQueues::Take(From from, BootTime now, std::size_t most) {
-  Queue taken;
-  {
-    MutexLock lock(mutex_);
-    Queue& queue = Of(from);
-    const auto fits = [&](const Waiting& one) {
-      return one.due <= now && SameLife(one.result, queue.front().result);
-    };
-    const auto last = queue.begin() + static_cast<std::ptrdiff_t>(std::min(most, queue.size()));
-    const auto end = std::find_if_not(queue.begin(), last, fits);
-    if (end == queue.end()) {
-      taken.swap(queue);
-    } else {
-      taken.assign(std::make_move_iterator(queue.begin()), std::make_move_iterator(end));
-      queue.erase(queue.begin(), end);
-    }
+  MutexLock lock(mutex_);
+  if (from == From::Aside) return TakeAside(now, most);
+  Results taken;
+  Results& queue = Of(from);
+  const auto last = queue.begin() + static_cast<std::ptrdiff_t>(std::min(most, queue.size()));
+  const auto end = std::find_if_not(queue.begin(), last,
+                                    [&](const AttemptResult& one) { return SameLife(one, queue.front()); });
+  if (end == queue.end()) {
+    taken.swap(queue);
+    queue.reserve(taken.size());  // there may be as many again
+  } else {
+    taken.assign(std::make_move_iterator(queue.begin()), std::make_move_iterator(end));
+    queue.erase(queue.begin(), end);
   }
-  Results results;
-  results.reserve(taken.size());
-  for (Waiting& one : taken) results.push_back(std::move(one.result));
-  return results;
+  return taken;
+}
+
+SettleQueues::Results SettleQueues::TakeAside(BootTime now, std::size_t most) {
+  const auto fits = [&](const Waiting& one) {
+    return one.due <= now && SameLife(one.result, aside_.front().result);
+  };
+  const auto last = aside_.begin() + static_cast<std::ptrdiff_t>(std::min(most, aside_.size()));
+  const auto end = std::find_if_not(aside_.begin(), last, fits);
+  Results taken;
+  taken.reserve(static_cast<std::size_t>(end - aside_.begin()));
+  for (auto one = aside_.begin(); one != end; ++one) taken.push_back(std::move(one->result));
+  aside_.erase(aside_.begin(), end);
+  return taken;
 }
 
 void SettleQueues::PutBack(From from, Results results) {
-  Queue back;
+  MutexLock lock(mutex_);
+  if (from != From::Aside) {
+    Results& queue = Of(from);
+    queue.insert(queue.begin(), std::make_move_iterator(results.begin()),
+                 std::make_move_iterator(results.end()));
+    return;
+  }
+  std::vector<Waiting> back;
   back.reserve(results.size());
   for (AttemptResult& result : results) back.push_back({std::move(result), {}});
-  MutexLock lock(mutex_);
-  Queue& queue = Of(from);
-  queue.insert(queue.begin(), std::make_move_iterator(back.begin()), std::make_move_iterator(back.end()));
+  aside_.insert(aside_.begin(), std::make_move_iterator(back.begin()), std::make_move_iterator(back.end()));
 }
 
 void SettleQueues::SetAside(AttemptResult result, std::optional<BootTime> due) {
@@ -174,10 +174,12 @@ SettleQueues::Results SettleQueues::Close() {
   Results dropped;
   MutexLock lock(mutex_);
   closed_ = true;
-  for (Queue* queue : {&fresh_, &unknown_, &aside_}) {
-    for (Waiting& one : *queue) dropped.push_back(std::move(one.result));
+  for (Results* queue : {&fresh_, &unknown_}) {
+    std::move(queue->begin(), queue->end(), std::back_inserter(dropped));
     queue->clear();
   }
+  for (Waiting& one : aside_) dropped.push_back(std::move(one.result));
+  aside_.clear();
   return dropped;
 }
 
@@ -201,7 +203,7 @@ void Settler::Stop() {
   Wake({.first = true, .second = true});
 }
 
-void Settler::Ended(AttemptResult result) {
+void Settler::Ended(AttemptResult&& result) {
   if (const auto wakes = queues_.Land(result)) {
     Wake(*wakes);
   } else {

@@ -95,18 +95,19 @@ class SettleQueues {
     AttemptResult result;
     BootTime due{};
   };
-  using Queue = std::vector<Waiting>;
 
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
-  Queue& Of(From from) MILLRACE_REQUIRES(mutex_);
+  // Fresh or Unknown.
+  Results& Of(From from) MILLRACE_REQUIRES(mutex_) { return from == From::Fresh ? fresh_ : unknown_; }
+  Results TakeAside(BootTime now, std::size_t most) MILLRACE_REQUIRES(mutex_);
   Wakes Wanted() MILLRACE_REQUIRES(mutex_);
 
   std::atomic<std::int64_t> coming_{0};
   Mutex mutex_;
-  Queue fresh_ MILLRACE_GUARDED_BY(mutex_);
-  Queue unknown_ MILLRACE_GUARDED_BY(mutex_);
-  Queue aside_ MILLRACE_GUARDED_BY(mutex_);
+  Results fresh_ MILLRACE_GUARDED_BY(mutex_);
+  Results unknown_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<Waiting> aside_ MILLRACE_GUARDED_BY(mutex_);
   // From how many results on a strand is to be woken.
   std::size_t first_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
   std::size_t second_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
@@ -154,7 +155,7 @@ class Settler {
   void Coming(std::int64_t tasks) { queues_.Coming(tasks); }
   void Gone(std::int64_t tasks) { queues_.Gone(tasks); }
   // Never waits: how much can be under way is bounded where tasks are claimed.
-  void Ended(AttemptResult result);
+  void Ended(AttemptResult&& result);
   // The database refuses what is to be written of this table's tasks. More of them would only fill memory,
   // and run once more each, should this process die.
   bool Refuses(const TableName& table) const { return resting_.Rests(table, clock_); }

@@ -141,10 +141,12 @@ std::string Suspects::NameOf(const Place& place) const {
 }
 
 bool Suspects::IsSuspect(const DueGroup& group, const ScanRow& row) {
+  const bool crashed = HasCrashed(row.crashes);
+  if (records_.empty() && !crashed) return false;
   const Place place{group.table, row.id};
   const auto record = records_.find(place);
   const bool often_rescued = record != records_.end() && record->second.rescues >= kSuspectRescues;
-  if (!often_rescued && !HasCrashed(row.crashes)) return false;
+  if (!often_rescued && !crashed) return false;
   if (waiting_.size() < kMostWaiting && places_.insert(place).second) {
     waiting_.push_back({group, place, row.attempt});
   }

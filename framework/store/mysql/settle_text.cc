@@ -49,19 +49,25 @@ std::string Failures(const SettleGroup& group) {
 }  // namespace
 
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch) {
-  std::map<std::tuple<TableName, std::uint32_t, To, bool, bool>, SettleGroup> groups;
+  const auto key_of = [](const Settlement& one) {
+    return std::tuple(one.key.table, one.attempt, one.to, one.failed_attempt, LeavesNoRow(one));
+  };
+  std::map<decltype(key_of(*batch.front())), SettleGroup> groups;
+  auto group = groups.end();  // neighbours are of one, mostly
   for (const Settlement* one : batch) {
-    const bool no_row = LeavesNoRow(*one);
-    const auto [group, is_new] = groups.try_emplace(
-        {one->key.table, one->attempt, one->to, one->failed_attempt, no_row},
-        SettleGroup{one->key.table, one->attempt, one->to, one->failed_attempt, no_row, {}});
+    const auto key = key_of(*one);
+    if (group == groups.end() || group->first != key) group = groups.find(key);
+    if (group == groups.end()) {
+      SettleGroup first{one->key.table, one->attempt, one->to, one->failed_attempt, LeavesNoRow(*one), {}};
+      group = groups.emplace(key, std::move(first)).first;
+    }
     group->second.rows.push_back(one);
   }
   std::vector<SettleGroup> list;
-  for (auto& [key, group] : groups) {
-    std::sort(group.rows.begin(), group.rows.end(),
+  for (auto& [key, of_key] : groups) {
+    std::sort(of_key.rows.begin(), of_key.rows.end(),
               [](const Settlement* a, const Settlement* b) { return a->key.id < b->key.id; });
-    list.push_back(std::move(group));
+    list.push_back(std::move(of_key));
   }
   return list;
 }
