@@ -24,6 +24,10 @@ constexpr OutcomeRule kOutcomeRules[] = {
 };
 static_assert(std::size(kOutcomeRules) == static_cast<std::size_t>(OutcomeKind::Hold) + 1);
 
+void AppendName(std::string& text, std::string_view shard, const TaskKey& key) {
+  text.append(shard).append("/").append(key.table).append("/").append(std::to_string(key.id));
+}
+
 }  // namespace
 
 const OutcomeRule& RuleOf(OutcomeKind kind) { return kOutcomeRules[static_cast<int>(kind)]; }
@@ -65,7 +69,11 @@ std::optional<TableName> ParseTableName(std::string_view text) {
 
 std::string ToString(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
 
-std::string ToString(const TaskName& name) { return name.shard + "/" + ToString(name.key); }
+std::string ToString(const TaskName& name) {
+  std::string text;
+  AppendName(text, name.shard, name.key);
+  return text;
+}
 
 Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
   const std::string_view whole = text;
@@ -129,7 +137,7 @@ std::string IdempotencyKey(std::string_view shard, const Task& task) {
   constexpr std::size_t kNumbers = 48;  // two of them, and what stands between
   std::string key;
   key.reserve(shard.size() + task.key.table.text().size() + kNumbers);
-  key.append(shard).append("/").append(task.key.table).append("/").append(std::to_string(task.key.id));
+  AppendName(key, shard, task.key);
   return key.append("@").append(std::to_string(task.created_at.time_since_epoch().count()));
 }
 
