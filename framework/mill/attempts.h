@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <memory_resource>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -78,8 +80,7 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  bool Contains(const TableName& table, std::uint64_t id) const;
-  // The same of each of these rows.
+  // Of each of these rows whether it is in.
   std::vector<bool> Contains(const TableName& table, std::span<const ScanRow> rows) const;
   // Enters those ids that were not in; returns them.
   std::vector<std::uint64_t> Enter(const TableName& table, std::span<const std::uint64_t> ids);
@@ -109,13 +110,41 @@ class InFlight {
   std::vector<TableName> Tables() const;
   // Nothing of the shard is this worker's any more.
   void Clear();
-  // Those whose claim has succeeded, started or not.
-  std::vector<AttemptPtr> Attempts() const;
+  // How many times ids have entered; and what came with the first so many, its claim having succeeded,
+  // started or not.
+  std::uint64_t Entries() const;
+  std::vector<AttemptPtr> AttemptsOf(std::uint64_t entries) const;
+
+  // While it lives, what comes and leaves is told apart: rows that are read meanwhile may show as running
+  // what has left by the time that they are here. One at a time.
+  class Watch {
+   public:
+    explicit Watch(InFlight& ids);
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    InFlight& ids_;
+  };
+  enum class Stay {
+    Out,
+    In,
+    Passing,  // it came, or left, while it was watched
+  };
+  // Of each of these rows.
+  std::vector<Stay> StaysOf(const TableName& table, std::span<const ScanRow> rows) const;
 
  private:
-  using Ids = std::pmr::unordered_map<std::uint64_t, AttemptPtr>;  // null: a claim is under way
+  struct Place {
+    std::uint64_t entry = 0;
+    AttemptPtr attempt = {};  // null: a claim is under way
+  };
+  using Ids = std::pmr::unordered_map<std::uint64_t, Place>;
+  // More is not kept in mind: what was left out counts as Out.
+  static constexpr std::size_t kMostLeft = 100'000;
   class Neighbours;
-  void Erase(Ids& ids, std::uint64_t id) MILLRACE_REQUIRES(mutex_);
+  void Erase(const TableName& table, Ids& ids, std::uint64_t id) MILLRACE_REQUIRES(mutex_);
   void Uncount(const Attempt& attempt) MILLRACE_REQUIRES(mutex_);
 
   MemoryBudget& memory_;
@@ -123,10 +152,14 @@ class InFlight {
   std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the attempts, and those that are expected
   std::size_t expected_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool held_back_ MILLRACE_GUARDED_BY(mutex_) = false;
+  std::uint64_t entries_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::optional<std::uint64_t> watched_ MILLRACE_GUARDED_BY(mutex_);  // so many entries there were before
   // An id enters on one thread and leaves on another: malloc would lock the former's heap for each. What most
   // ids at once have taken stays here, 60 bytes each.
   std::pmr::unsynchronized_pool_resource memory_of_ids_ MILLRACE_GUARDED_BY(mutex_);
   std::pmr::map<TableName, Ids> tables_ MILLRACE_GUARDED_BY(mutex_){&memory_of_ids_};
+  // What has left while they are watched.
+  std::pmr::set<TaskKey> left_ MILLRACE_GUARDED_BY(mutex_){&memory_of_ids_};
 };
 
 // Thread-safe.

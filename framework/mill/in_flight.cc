@@ -20,12 +20,6 @@ class InFlight::Neighbours {
   std::pair<const TableName, Ids>* last_ = nullptr;
 };
 
-bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
-  MutexLock lock(mutex_);
-  const auto ids = tables_.find(table);
-  return ids != tables_.end() && ids->second.contains(id);
-}
-
 std::vector<bool> InFlight::Contains(const TableName& table, std::span<const ScanRow> rows) const {
   std::vector<bool> contained(rows.size());
   MutexLock lock(mutex_);
@@ -38,12 +32,45 @@ std::vector<bool> InFlight::Contains(const TableName& table, std::span<const Sca
 std::vector<std::uint64_t> InFlight::Enter(const TableName& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
+  ++entries_;
   std::vector<std::uint64_t> entered;
   entered.reserve(ids.size());
   for (std::uint64_t id : ids) {
-    if (known.try_emplace(id, nullptr).second) entered.push_back(id);
+    if (known.try_emplace(id, Place{entries_}).second) entered.push_back(id);
   }
   return entered;
+}
+
+std::uint64_t InFlight::Entries() const {
+  MutexLock lock(mutex_);
+  return entries_;
+}
+
+InFlight::Watch::Watch(InFlight& ids) : ids_(ids) {
+  MutexLock lock(ids_.mutex_);
+  ids_.watched_ = ids_.entries_;
+}
+
+InFlight::Watch::~Watch() {
+  MutexLock lock(ids_.mutex_);
+  ids_.watched_.reset();
+  ids_.left_.clear();
+}
+
+std::vector<InFlight::Stay> InFlight::StaysOf(const TableName& table, std::span<const ScanRow> rows) const {
+  std::vector<Stay> stays(rows.size(), Stay::Out);
+  MutexLock lock(mutex_);
+  const auto ids = tables_.find(table);
+  if (ids == tables_.end()) return stays;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto place = ids->second.find(rows[i].id);
+    if (place != ids->second.end()) {
+      stays[i] = place->second.entry > watched_.value_or(entries_) ? Stay::Passing : Stay::In;
+    } else if (!left_.empty() && left_.contains({table, rows[i].id})) {
+      stays[i] = Stay::Passing;
+    }
+  }
+  return stays;
 }
 
 std::vector<TableName> InFlight::Tables() const {
@@ -62,7 +89,7 @@ void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
   Neighbours ids(tables_);
   for (const AttemptPtr& attempt : attempts) {
     const TaskKey& key = attempt->task.key;
-    AttemptPtr& place = ids.Of(key.table)[key.id];
+    AttemptPtr& place = ids.Of(key.table)[key.id].attempt;
     if (place) Uncount(*place);
     place = attempt;
   }
@@ -74,17 +101,18 @@ void InFlight::Uncount(const Attempt& attempt) {
   memory_.Remove(bytes);
 }
 
-void InFlight::Erase(Ids& ids, std::uint64_t id) {
+void InFlight::Erase(const TableName& table, Ids& ids, std::uint64_t id) {
   const auto place = ids.find(id);
   if (place == ids.end()) return;
-  if (place->second) Uncount(*place->second);
+  if (place->second.attempt) Uncount(*place->second.attempt);
+  if (watched_ && left_.size() < kMostLeft) left_.insert({table, id});
   ids.erase(place);
 }
 
 void InFlight::Leave(const TableName& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
-  for (std::uint64_t id : ids) Erase(known, id);
+  for (std::uint64_t id : ids) Erase(table, known, id);
 }
 
 std::vector<std::uint64_t> InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed) {
@@ -100,8 +128,8 @@ void InFlight::Clear() {
   std::vector<AttemptPtr> gone;  // attempts keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
   for (auto& [table, ids] : tables_) {
-    for (auto& [id, attempt] : ids) {
-      if (attempt) gone.push_back(std::move(attempt));
+    for (auto& [id, place] : ids) {
+      if (place.attempt) gone.push_back(std::move(place.attempt));
     }
   }
   tables_.clear();
@@ -112,7 +140,7 @@ void InFlight::Clear() {
 bool InFlight::Leave(std::span<const TaskKey* const> keys) {
   MutexLock lock(mutex_);
   Neighbours ids(tables_);
-  for (const TaskKey* key : keys) Erase(ids.Of(key->table), key->id);
+  for (const TaskKey* key : keys) Erase(key->table, ids.Of(key->table), key->id);
   return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
 }
 
@@ -153,19 +181,19 @@ std::size_t InFlight::Size() const {
 bool InFlight::Holds(const std::string& handler) const {
   MutexLock lock(mutex_);
   for (const auto& [table, ids] : tables_) {
-    for (const auto& [id, attempt] : ids) {
-      if (attempt && attempt->task.handler == handler) return true;
+    for (const auto& [id, place] : ids) {
+      if (place.attempt && place.attempt->task.handler == handler) return true;
     }
   }
   return false;
 }
 
-std::vector<AttemptPtr> InFlight::Attempts() const {
+std::vector<AttemptPtr> InFlight::AttemptsOf(std::uint64_t entries) const {
   MutexLock lock(mutex_);
   std::vector<AttemptPtr> attempts;
   for (const auto& [table, ids] : tables_) {
-    for (const auto& [id, attempt] : ids) {
-      if (attempt) attempts.push_back(attempt);
+    for (const auto& [id, place] : ids) {
+      if (place.attempt && place.entry <= entries) attempts.push_back(place.attempt);
     }
   }
   return attempts;

@@ -1,6 +1,7 @@
 #include "framework/mill/maintenance.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/base/log.h"
 
@@ -18,6 +19,15 @@ constexpr Micros kBetweenDoubts = std::chrono::seconds(10);
 constexpr Micros kTurn = kAttendInterval / kSweepCostFactor;
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after turns that were held up: orphans wait
 constexpr std::size_t kGroupsATrip = 32;
+
+// Rows of this life, and none of them was in hand for longer or is known to nobody.
+bool OnlyPasses(const std::vector<ScanRow>& rows, const std::vector<InFlight::Stay>& stays,
+                const std::string& life) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].claimed_by != life || stays[i] != InFlight::Stay::Passing) return false;
+  }
+  return true;
+}
 
 // When the next turn is due.
 class Turns {
@@ -101,8 +111,14 @@ Step<bool> Maintenance::Charge(const Burial& burial) {
   co_return true;
 }
 
+// What has come since it was last asked ends soon, mostly: that is asked for the next time, unless this time
+// is late.
 Step<> Maintenance::AskToStop(LifePtr life) {
-  const std::vector<AttemptPtr> attempts = parts_.attempts.in_flight().Attempts();
+  const InFlight& ids = parts_.attempts.in_flight();
+  const BootTime now = parts_.clock.Now();
+  const bool late = now - std::exchange(asked_, now) > 2 * kAttendInterval;
+  const std::uint64_t before = std::exchange(entries_, ids.Entries());
+  const std::vector<AttemptPtr> attempts = ids.AttemptsOf(late ? entries_ : before);
   if (attempts.empty()) co_return;
   std::vector<TaskKey> keys;
   keys.reserve(attempts.size());
@@ -134,6 +150,7 @@ Step<> Maintenance::SweepOn(LifePtr life) {
   const BootTime end = parts_.clock.Now() + (sweeps_.InAHurry() ? kAttendInterval : kTurn);
   for (Micros trip{0}; swept && !sweep->Through() && parts_.clock.Now() + trip <= end;) {
     const BootTime asked = parts_.clock.Now();
+    InFlight::Watch watch(parts_.attempts.in_flight());
     swept = co_await SweepPages(sweep->Next(kGroupsATrip), life, live);
     trip = parts_.clock.Now() - asked;
   }
@@ -182,6 +199,7 @@ Step<> Maintenance::SweepWhatWasLocked(LifePtr life) {
   for (std::size_t i = 0; i < locked.size(); i += kGroupsATrip) {
     const auto begin = locked.begin() + static_cast<std::ptrdiff_t>(i);
     const auto end = locked.begin() + static_cast<std::ptrdiff_t>(std::min(i + kGroupsATrip, locked.size()));
+    InFlight::Watch watch(parts_.attempts.in_flight());
     const bool swept = co_await SweepPages({begin, end}, life, live);
     if (swept) continue;
     std::for_each(begin, locked.end(), [this](const ScanRequest& page) { KeepLocked(page); });
@@ -210,8 +228,10 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
     for (std::size_t i = 0; i < pages.size(); ++i) {
       const std::vector<ScanRow>& rows = (*read)[i];
       if (rows.empty()) continue;
-      const bool rescued = co_await SweepRows(pages[i].group, rows, life, live);
+      const Stays stays = parts_.attempts.in_flight().StaysOf(pages[i].group.table, rows);
+      const bool rescued = co_await SweepRows(pages[i].group, rows, stays, life, live);
       if (!rescued) KeepLocked(pages[i]);
+      if (OnlyPasses(rows, stays, life->incarnation())) continue;
       pages[i].after = {rows.back().run_at, rows.back().id};
       // Behind a page of which some wait there is little more: a larger one would be read for nothing.
       if (rows.size() == pages[i].limit) pages[i].limit = std::min(pages[i].limit * 4, kMaxBatchRows);
@@ -222,16 +242,15 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
   co_return true;
 }
 
-Step<bool> Maintenance::SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, LifePtr life,
-                                  Ids live) {
+Step<bool> Maintenance::SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, const Stays& stays,
+                                  LifePtr life, Ids live) {
   const TableName& table = group.table;
   RowsByClaim orphans;
   RowsByClaim unknown_own;
-  for (const ScanRow& row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const ScanRow& row = rows[i];
     if (row.claimed_by == life->incarnation()) {
-      if (!parts_.attempts.in_flight().Contains(table, row.id)) {
-        unknown_own[{row.claimed_by, row.attempt}].push_back(row.id);
-      }
+      if (stays[i] == InFlight::Stay::Out) unknown_own[{row.claimed_by, row.attempt}].push_back(row.id);
     } else if (!live->contains(row.claimed_by)) {
       orphans[{row.claimed_by, row.attempt}].push_back(row.id);
     }

@@ -4,7 +4,8 @@
 //
 // A sweep goes by the due maps of the scan, so that a table is asked for it once a poll and not twice. It
 // needs no index: what a dead claimer left was claimed in due order, so it stands at the head of its group.
-// Pages are read from the head while they still show running rows, of many groups at once; what lies deeper
+// Pages are read from the head while they still show running rows, of many groups at once; but not for what
+// this worker claims and settles meanwhile, since that would go on for as long as it reads. What lies deeper
 // comes to the head as the rows before it are worked off. The first page is small, since most groups have
 // nothing running at their heads, but for a look that has a reason (somebody was marked dead), and now and
 // then: rows may have come before what a dead one left, and nobody works them off where they are paused.
@@ -81,6 +82,7 @@ class Maintenance {
  private:
   using LifePtr = std::shared_ptr<Lease>;
   using Ids = std::shared_ptr<const Lives::Ids>;
+  using Stays = std::vector<InFlight::Stay>;
   using RowsByClaim =
       std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;  // claimer, attempt
 
@@ -91,14 +93,16 @@ class Maintenance {
   // A turn of the sweep that is under way; ends it where a group can't be read.
   Step<> SweepOn(LifePtr life);
   void LogRescued();
-  // `pages`: the first of each group; each is read on while it shows running rows.
+  // `pages`: the first of each group; each is read on while it shows running rows that do not merely pass
+  // through this worker's hands while those are watched.
   Step<bool> SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live);
   // False: not all that the dead have left could be rescued now.
-  Step<bool> SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
+  Step<bool> SweepRows(const DueGroup& group, const std::vector<ScanRow>& rows, const Stays& stays,
+                       LifePtr life, Ids live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
   // all, where there is a doubt. That is dear, and doubts may come one by one: it waits for the sweep that is
-  // due anyway, and counts as a part of it.
+  // due anyway, and counts as a part of it. Read to the end of what runs: it is looked at once.
   Step<> SweepWhatIsDoubted(LifePtr life);
   Step<> SweepWhatWasLocked(LifePtr life);
   void KeepLocked(const ScanRequest& page);
@@ -117,6 +121,8 @@ class Maintenance {
   TendPort& port_;
 
   // The strand's own.
+  BootTime asked_{};           // what is cancelled, the last time
+  std::uint64_t entries_ = 0;  // in hand, until then
   Sweeps sweeps_;
   std::vector<TableName> doubted_;  // tables that are to be looked at for SweepWhatIsDoubted
   BootTime doubted_due_{};

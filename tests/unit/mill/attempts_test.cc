@@ -33,13 +33,17 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class InFlightTest : public ::testing::Test {
  protected:
+  using Stay = InFlight::Stay;
+
   void TakeInHand(std::uint64_t id, std::size_t bytes) {
     Task task;
     task.key = {"tasks", id};
     task.params.assign(bytes, 'x');
+    attempts.Enter("tasks", std::vector<std::uint64_t>{id});
     const auto attempt = std::make_shared<Attempt>(nullptr, "main", task, nullptr, false);
     attempts.Claimed(std::span(&attempt, 1));
   }
@@ -47,6 +51,12 @@ class InFlightTest : public ::testing::Test {
     const TaskKey key{"tasks", id};
     const TaskKey* const one = &key;
     return attempts.Leave(std::span(&one, 1));
+  }
+  std::vector<Stay> StaysOf(std::initializer_list<std::uint64_t> ids,
+                            const TableName& table = "tasks") const {
+    std::vector<ScanRow> rows;
+    for (const std::uint64_t id : ids) rows.push_back({id, {}, TaskState::Running, 1, 0, "w.1"});
+    return attempts.StaysOf(table, rows);
   }
 
   MemoryBudget memory;
@@ -85,18 +95,49 @@ TEST_F(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
   Task claimed;
   claimed.key = {"tasks", 2};
   attempts.LeaveMissed(request, std::span(&claimed, 1));
-  EXPECT_TRUE(attempts.Contains("tasks", 2));
+  EXPECT_THAT(StaysOf({1, 2}), ElementsAre(Stay::Out, Stay::In));
   EXPECT_EQ(attempts.Size(), 1u);
+}
+
+TEST_F(InFlightTest, WhatComesAndLeavesWhileItIsWatchedPasses) {
+  for (const std::uint64_t id : {1, 2, 3}) TakeInHand(id, 0);
+  attempts.Enter("tasks", std::vector<std::uint64_t>{4});  // and its reply is lost
+  attempts.Enter("tasks_001", std::vector<std::uint64_t>{9});
+  Leave(2);
+  {
+    InFlight::Watch watch(attempts);
+    Leave(3);
+    attempts.Enter("tasks", std::vector<std::uint64_t>{5});
+    TakeInHand(6, 0);
+    TakeInHand(7, 0);
+    Leave(7);
+    EXPECT_THAT(StaysOf({1, 2, 3, 4, 5, 6, 7, 8}),
+                ElementsAre(Stay::In, Stay::Out, Stay::Passing, Stay::In, Stay::Passing, Stay::Passing,
+                            Stay::Passing, Stay::Out));
+    EXPECT_THAT(StaysOf({3, 9}, "tasks_001"), ElementsAre(Stay::Out, Stay::In));
+  }
+  EXPECT_THAT(StaysOf({3, 5, 6}), ElementsAre(Stay::Out, Stay::In, Stay::In));
+  InFlight::Watch watch(attempts);
+  EXPECT_THAT(StaysOf({3, 5}), ElementsAre(Stay::Out, Stay::In)) << "that was before";
+}
+
+TEST_F(InFlightTest, WhatCameFirstIsKnownFromWhatCameThen) {
+  TakeInHand(1, 0);
+  const std::uint64_t entries = attempts.Entries();
+  TakeInHand(2, 0);
+  ASSERT_THAT(attempts.AttemptsOf(entries), SizeIs(1));
+  EXPECT_EQ(attempts.AttemptsOf(entries)[0]->task.key.id, 1U);
+  EXPECT_THAT(attempts.AttemptsOf(attempts.Entries()), SizeIs(2));
 }
 
 TEST_F(InFlightTest, TablesAreApart) {
   const std::vector<std::uint64_t> ids{7};
   attempts.Enter("tasks_000", ids);
-  EXPECT_FALSE(attempts.Contains("tasks_001", 7));
+  EXPECT_THAT(StaysOf({7}, "tasks_001"), ElementsAre(Stay::Out));
   EXPECT_THAT(attempts.Enter("tasks_001", ids), ElementsAre(7));
   attempts.Leave("tasks_000", ids);
   EXPECT_EQ(attempts.Size(), 1u);
-  EXPECT_THAT(attempts.Attempts(), IsEmpty());
+  EXPECT_THAT(attempts.AttemptsOf(attempts.Entries()), IsEmpty());
 }
 
 TEST_F(InFlightTest, AFullHandSaysOnceThatItHasRoomAgain) {

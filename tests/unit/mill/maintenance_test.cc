@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "driven_port.h"
 #include "framework/mill/beat.h"
 
@@ -68,7 +70,9 @@ class TendedShard final : public Driven<TendPort> {
     rescued.push_back(request.claimed_by);
     return Result<std::vector<std::uint64_t>>(request.ids);
   }
-  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string&, const std::vector<TaskKey>&) override {
+  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string&,
+                                                const std::vector<TaskKey>& asked) override {
+    running = asked;
     return Result<std::vector<TaskKey>>(cancelled);
   }
   Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string&,
@@ -111,6 +115,7 @@ class TendedShard final : public Driven<TendPort> {
   std::optional<ErrorCode> away;
   bool locks_rescues = false;  // somebody has locked the rows
   std::vector<std::string> rescued;
+  std::vector<TaskKey> running;  // of which it was asked last whether they are cancelled
   std::vector<TaskKey> cancelled;
   std::vector<BootTime> looked;  // for burials
   std::vector<TaskKey> locked;
@@ -361,6 +366,83 @@ TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
   EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 160, 640, 640));
 }
 
+// A worker that claims from it and settles for as long as its rows are read.
+class BusyGroup : public MaintenanceTest {
+ protected:
+  BusyGroup() {
+    for (std::uint64_t id = 1; id <= 2000; ++id) shard_.rows.push_back(Running(id, "w.1", 1));
+  }
+  static std::vector<std::uint64_t> Ids(std::uint64_t first, std::uint64_t last) {
+    std::vector<std::uint64_t> ids(last - first + 1);
+    std::iota(ids.begin(), ids.end(), first);
+    return ids;
+  }
+  void Claim(std::uint64_t first, std::uint64_t last) {
+    attempts_.in_flight().Enter("tasks", Ids(first, last));
+  }
+  void Settle(std::uint64_t first, std::uint64_t last) {
+    attempts_.in_flight().Leave("tasks", Ids(first, last));
+  }
+};
+
+TEST_F(BusyGroup, IsNotFollowedWhileItIsWorkedOff) {
+  Claim(1, 5);
+  shard_.at_trip = [&] {
+    Settle(1, 5);
+    Claim(6, 2000);
+  };
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.pages, ElementsAre(10));
+  EXPECT_THAT(shard_.adopted, SizeIs(0)) << "what was settled meanwhile is nobody's";
+}
+
+TEST_F(BusyGroup, IsReadOnBehindARowThatHasRunForLonger) {
+  Claim(1, 1);
+  shard_.rows.resize(10);
+  shard_.rows.push_back(Running(11, "dead.1", 1));
+  shard_.at_trip = [&] { Claim(2, 10); };
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+// The dead one was this worker, before its new life: what waited in its lanes leaves its hands all at once.
+TEST_F(BusyGroup, IsReadOnBehindWhatADeadLifeHadInHand) {
+  Claim(1, 10);
+  for (std::size_t i = 0; i < 10; ++i) shard_.rows[i].claimed_by = "w.0";
+  shard_.rows.resize(10);
+  shard_.rows.push_back(Running(11, "dead.1", 1));
+  shard_.at_trip = [&] { Settle(1, 10); };
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("w.0", "dead.1"));
+}
+
+TEST_F(BusyGroup, IsNotFollowedFromAPageThatSomebodyHasLockedInPart) {
+  Claim(1, 9);
+  shard_.rows[9].claimed_by = "dead.1";
+  shard_.locks_rescues = true;
+  shard_.Go(seconds(1));
+  shard_.pages.clear();
+  shard_.at_trip = [&] { Claim(11, 2000); };
+  shard_.Go(kLongest);
+  shard_.pages.resize(3);
+  EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 10))
+      << "what follows on a page that ran as a whole, and a sweep";
+}
+
+// The server that was asked may know less than the one that settled.
+TEST_F(BusyGroup, WhatHasLeftIsAdoptedOnceItIsShownAsRunningStill) {
+  Claim(1, 10);
+  shard_.rows.resize(10);
+  shard_.runs_as = 1;
+  shard_.at_trip = [&] {
+    if (shard_.trips.size() == 1) Settle(1, 10);
+  };
+  shard_.Go(kLongest);
+  EXPECT_EQ(counters_.adopted.Value(), 0U);
+  shard_.Go(kLongest);
+  EXPECT_EQ(counters_.adopted.Value(), 10U);
+}
+
 class BeforeTheFirstMap : public MaintenanceTest {
  protected:
   BeforeTheFirstMap() : MaintenanceTest(1, false) {}
@@ -415,6 +497,17 @@ TEST_F(BeforeTheFirstMap, SlicesThatComeAfterADeathAreLookedAtAsAfterIt) {
   scan_port_.Go(seconds(1));
   shard_.Go(seconds(1));
   EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(BeforeTheFirstMap, WhatIsDoubtedIsReadToTheEndOfWhatRuns) {
+  std::vector<std::uint64_t> ids(2000);
+  std::iota(ids.begin(), ids.end(), 1);
+  for (const std::uint64_t id : ids) shard_.rows.push_back(Running(id, "w.1", 1));
+  shard_.doubted = 1;
+  shard_.at_trip = [&] { attempts_.in_flight().Enter("tasks", ids); };
+  Doubt();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.pages, ElementsAre(999, 999, 999, 999)) << "the last of them is empty";
 }
 
 TEST_F(BeforeTheFirstMap, SlicesThatGoOweNothing) {
@@ -489,12 +582,35 @@ TEST_F(Saving, StaysUnsavedWhileItIsWrittenSinceItsTaskMayEndBefore) {
 TEST_F(Saving, ComesAfterTheWordThatSomebodyWantsTheTaskNoMore) {
   shard_.cancelled = {first_->task.key};
   attempts_.in_flight().Claimed(std::span(&first_, 1));
+  shard_.Go(seconds(1));
   attempts_.SaveProgress(*first_, "a");
   bool told = false;
   shard_.when_saving = [&] { told = first_->cancel; };
   shard_.Go(seconds(1));
   EXPECT_THAT(shard_.saved, ElementsAre("a"));
   EXPECT_TRUE(told);
+}
+
+class Cancelling : public Saving {
+ protected:
+  Cancelling() {
+    shard_.Go(seconds(1));
+    attempts_.in_flight().Enter("tasks", std::vector<std::uint64_t>{1});
+    attempts_.in_flight().Claimed(std::span(&first_, 1));
+  }
+};
+
+TEST_F(Cancelling, IsAskedForFromATasksSecondLookOn) {
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.running, SizeIs(0));
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.running, ElementsAre(first_->task.key));
+}
+
+TEST_F(Cancelling, IsAskedForAtOnceWhereALookIsLate) {
+  clock_.Advance(seconds(20));
+  shard_.Go(Micros(0));
+  EXPECT_THAT(shard_.running, ElementsAre(first_->task.key));
 }
 
 TEST_F(Saving, OfARunThatWasGivenUpIsNotThatOfTheNext) {
