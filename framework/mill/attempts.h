@@ -155,7 +155,7 @@ class InFlight {
   std::uint64_t entries_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::optional<std::uint64_t> watched_ MILLRACE_GUARDED_BY(mutex_);  // so many entries there were before
   // An id enters on one thread and leaves on another: malloc would lock the former's heap for each. What most
-  // ids at once have taken stays here, 60 bytes each.
+  // ids at once have taken stays here, 70 bytes each.
   std::pmr::unsynchronized_pool_resource memory_of_ids_ MILLRACE_GUARDED_BY(mutex_);
   std::pmr::map<TableName, Ids> tables_ MILLRACE_GUARDED_BY(mutex_){&memory_of_ids_};
   // What has left while they are watched.
