@@ -233,6 +233,11 @@ class MaintenanceTest : public testing::Test {
     rows.push_back(last);
     return rows;
   }
+  static std::vector<std::uint64_t> Ids(std::uint64_t first, std::uint64_t last) {
+    std::vector<std::uint64_t> ids(last - first + 1);
+    std::iota(ids.begin(), ids.end(), first);
+    return ids;
+  }
   static ScanRow Running(std::uint64_t id, const std::string& claimer, std::uint32_t attempt) {
     return {id, {}, TaskState::Running, attempt, 0, claimer};
   }
@@ -370,12 +375,7 @@ TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
 class BusyGroup : public MaintenanceTest {
  protected:
   BusyGroup() {
-    for (std::uint64_t id = 1; id <= 2000; ++id) shard_.rows.push_back(Running(id, "w.1", 1));
-  }
-  static std::vector<std::uint64_t> Ids(std::uint64_t first, std::uint64_t last) {
-    std::vector<std::uint64_t> ids(last - first + 1);
-    std::iota(ids.begin(), ids.end(), first);
-    return ids;
+    for (const std::uint64_t id : Ids(1, 2000)) shard_.rows.push_back(Running(id, "w.1", 1));
   }
   void Claim(std::uint64_t first, std::uint64_t last) {
     attempts_.in_flight().Enter("tasks", Ids(first, last));
@@ -500,11 +500,9 @@ TEST_F(BeforeTheFirstMap, SlicesThatComeAfterADeathAreLookedAtAsAfterIt) {
 }
 
 TEST_F(BeforeTheFirstMap, WhatIsDoubtedIsReadToTheEndOfWhatRuns) {
-  std::vector<std::uint64_t> ids(2000);
-  std::iota(ids.begin(), ids.end(), 1);
-  for (const std::uint64_t id : ids) shard_.rows.push_back(Running(id, "w.1", 1));
+  for (const std::uint64_t id : Ids(1, 2000)) shard_.rows.push_back(Running(id, "w.1", 1));
   shard_.doubted = 1;
-  shard_.at_trip = [&] { attempts_.in_flight().Enter("tasks", ids); };
+  shard_.at_trip = [&] { attempts_.in_flight().Enter("tasks", Ids(1, 2000)); };
   Doubt();
   shard_.Go(kLongest);
   EXPECT_THAT(shard_.pages, ElementsAre(999, 999, 999, 999)) << "the last of them is empty";
@@ -582,7 +580,6 @@ TEST_F(Saving, StaysUnsavedWhileItIsWrittenSinceItsTaskMayEndBefore) {
 TEST_F(Saving, ComesAfterTheWordThatSomebodyWantsTheTaskNoMore) {
   shard_.cancelled = {first_->task.key};
   attempts_.in_flight().Claimed(std::span(&first_, 1));
-  shard_.Go(seconds(1));
   attempts_.SaveProgress(*first_, "a");
   bool told = false;
   shard_.when_saving = [&] { told = first_->cancel; };
