@@ -2,7 +2,8 @@
 """Other job queues and Millrace with the same no-op work, one after another, each on a private server of its own with
 durable commits, in the setting that its documentation names as the fastest and as it is without settings.
 
-  peers.py [--jobs 300000] [--rounds 3] [--tasks 300] [--short] [--only drain|latency] [--json FILE]
+  peers.py [--jobs 300000] [--rounds 3] [--tasks 300] [--short] [--only drain|latency]
+           [--peer NAME]... [--json FILE]
 """
 import argparse
 import collections
@@ -39,6 +40,11 @@ SETTINGS = [
     Setting("bullmq", ForgetfulRedis, "fast", 2, 1),
     Setting("pg-boss", Postgres, "fast", 1, 1), Setting("pg-boss", Postgres, "default", 1, 0.01),
 ]
+
+
+def of_peers(names):
+    """The settings of these peers; of all where none is named."""
+    return [setting for setting in SETTINGS if not names or setting.peer in names]
 
 
 def title(setting):
@@ -141,8 +147,9 @@ def drain_millrace(jobs):
 
 def drain(options):
     figures = Figures("peers", "The same no-op jobs, one after another on one machine", "jobs/s")
+    settings = of_peers(options.peer)
     for round_number in range(options.rounds):
-        turns = [None, *SETTINGS]
+        turns = [None, *settings]
         if round_number % 2:
             turns.reverse()  # so that a drift of the machine favours nobody
         for setting in turns:
@@ -155,9 +162,9 @@ def drain(options):
                 print(f"{name}: {rate:,.0f} jobs/s", flush=True)
     figures.facts["Millrace on"] = facts["server"]
     figures.facts["one durable commit"] = facts["one durable commit"]
-    for peer, server in dict.fromkeys((setting.peer, setting.server) for setting in SETTINGS):
+    for peer, server in dict.fromkeys((setting.peer, setting.server) for setting in settings):
         figures.facts[f"{peer} {version(peer)} on {server.__name__}"] = server.about
-        names = [title(setting) for setting in SETTINGS if (setting.peer, setting.server) == (peer, server)]
+        names = [title(setting) for setting in settings if (setting.peer, setting.server) == (peer, server)]
         best = max(names, key=lambda name: statistics.median(figures.series[name]))
         for ours in OURS:
             figures.compare(f"{ours} / {best}", ours, best)
@@ -181,7 +188,8 @@ def latencies(options):
     figures = Figures("peers_latency", "From a job's insert to its start, one at a time on an idle worker", "ms")
     pooled = collections.defaultdict(list)
     ways = {"poll": ()} | ({"doorbell": ("--doorbell",)} if latency.has_doorbell() else {})
-    sides = [setting for setting in SETTINGS if setting.processes == 1 and (setting.peer, setting.name) != ("pg-boss", "default")]
+    sides = [setting for setting in of_peers(options.peer)
+             if setting.processes == 1 and (setting.peer, setting.name) != ("pg-boss", "default")]
 
     def note(name, waits, trips):
         pooled[name] += waits
@@ -201,7 +209,8 @@ def latencies(options):
         figures.facts[f"{name}, all rounds"] = (f"p50 {statistics.median(waits):.2f} ms, p99 {percentile(waits, 0.99):.2f} ms, "
                                                 f"p99.9 {percentile(waits, 0.999):.2f} ms of {len(waits)}")
     best = f"{MILLRACE}, {'doorbell' if 'doorbell' in ways else 'poll'}"
-    figures.compare(f"{best} / graphile-worker, default: p99", f"{best}, p99", "graphile-worker, default, p99")
+    if "graphile-worker" in {setting.peer for setting in sides}:
+        figures.compare(f"{best} / graphile-worker, default: p99", f"{best}, p99", "graphile-worker, default, p99")
     return figures
 
 
@@ -212,6 +221,8 @@ def main():
     parser.add_argument("--tasks", type=int, default=300, help="single inserts of a round")
     parser.add_argument("--short", action="store_true", help="shows that it works, not how fast anything is")
     parser.add_argument("--only", choices=("drain", "latency"))
+    parser.add_argument("--peer", action="append", choices=sorted({setting.peer for setting in SETTINGS}),
+                        help="it alone, or those that are named; more rounds in less time")
     parser.add_argument("--json")
     options = parser.parse_args()
     if options.short:
